@@ -1,0 +1,55 @@
+# make          what can be made
+# make book     build the book                 (SCENARIO=mine.toml: with your own hardware)
+# make test     build it and run every test
+# make serve    open it, rebuild on a change
+# make bench    measure what must be fast
+# make lock     write requirements.txt anew from pyproject.toml
+
+SHELL       := /bin/bash -o pipefail
+VENV        ?= .venv
+BIN         := $(VENV)/bin
+SITE        := _build/html
+INSTALLED   := $(VENV)/installed
+BUILD       := $(BIN)/jupyter-book build . -W -n --keep-going
+
+# The first Python found that the lock covers.
+PYTHON      ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
+                 $(shell $(p) -c 'import sys; (3,11) <= sys.version_info < (3,14) and print("$(p)")' 2>/dev/null)))
+
+ifdef SCENARIO
+export COSTLIB_SCENARIO := $(abspath $(SCENARIO))
+endif
+
+.PHONY: help book test serve bench lock clean
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+$(INSTALLED): requirements.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "No Python 3.11, 3.12 or 3.13 found. Name one: make PYTHON=/path/to/python3.12"; exit 1; }
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version); once, a few minutes."
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+book: $(INSTALLED)
+	@$(BIN)/python -m costlib.scenario > /dev/null
+	@$(BUILD)
+	@echo "The book is built: open $(SITE)/index.html"
+
+test: $(INSTALLED)
+	@$(BIN)/pytest
+
+serve: book
+	$(BIN)/jupyter-book config sphinx .
+	$(BIN)/sphinx-autobuild . $(SITE) --watch src --ignore '*/_build/*' --open-browser
+
+bench: $(INSTALLED)
+	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+lock:
+	$(BIN)/uv pip compile pyproject.toml --extra book --extra test --extra dev --universal \
+	  --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.txt
+
+clean:
+	rm -rf _build conf.py

@@ -1,0 +1,1 @@
+"""What an inference token costs, with units."""

@@ -1,0 +1,119 @@
+"""The gate of every public function: names, dimensions and signs of its arguments."""
+
+import functools
+import inspect
+import math
+
+import pint
+
+from costlib.units import Quantity, show
+
+__all__ = ["ArgumentError", "takes"]
+
+
+class ArgumentError(ValueError):
+    """An argument that a function cannot use; the message names it, what was given and what is wanted."""
+
+
+def takes(*, returns, **units):
+    """Check a function's arguments and convert them, and its result, to the units declared.
+
+    Every argument has to be finite and more than zero; ``"token >= 0"`` allows
+    zero, ``"token <= 1"`` sets an upper limit, and a default of None allows None.
+    Numbers and arrays of numbers pass only where the unit is ``""``.
+
+    Parameters
+    ----------
+    returns : str
+        Unit of the result.
+    **units : str
+        Unit of each argument, by name.
+
+    Raises
+    ------
+    TypeError
+        When the module is imported, if the names are not those of the signature.
+    """
+    wanted = {name: _Wanted(text) for name, text in units.items()}
+
+    def decorate(function):
+        signature = inspect.signature(function)
+        if list(wanted) != list(signature.parameters):
+            raise TypeError(f"{function.__name__}{signature} declares units for {', '.join(wanted)}")
+
+        @functools.wraps(function)
+        def checked(*args, **kwargs):
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            for name, value in bound.arguments.items():
+                if value is None and signature.parameters[name].default is None:
+                    continue
+                try:
+                    bound.arguments[name] = wanted[name].converted(value)
+                except ArgumentError as error:
+                    raise ArgumentError(f"{function.__name__}: {name} = {error}; wanted {wanted[name]}") from None
+            return function(**bound.arguments).to(returns)
+
+        checked.units = {name: want.unit for name, want in wanted.items()}
+        checked.returns = returns
+        return checked
+
+    return decorate
+
+
+class _Wanted:
+    """What one argument must be: a unit and a range."""
+
+    def __init__(self, text):
+        self.unit, _, low = text.partition(" >= ")
+        self.zero_allowed = low == "0"
+        Quantity(1, self.unit)  # a misspelt unit fails at import
+
+    def __str__(self):
+        name = show(Quantity(2, self.unit)).partition(" ")[2]
+        sign = "zero or more" if self.zero_allowed else "more than zero"
+        return f"a quantity in {name}, {sign}" if name else f"a number, {sign}"
+
+    def converted(self, value):
+        if isinstance(value, str | bytes) or value is None:
+            raise ArgumentError(f"{value!r} is no quantity")
+        if not isinstance(value, Quantity):
+            value = Quantity(value)
+            if self.unit:
+                raise ArgumentError(f"{_shown(value)} has no unit")
+        value = Quantity(_floats(value.magnitude), value.units)
+        try:
+            value = value.to(self.unit)
+        except pint.DimensionalityError:
+            raise ArgumentError(f"{_shown(value)} has another dimension") from None
+        low, high = _extremes(value.magnitude)
+        if not (low > 0 or (self.zero_allowed and low == 0)) or high == math.inf:  # a NaN is neither
+            raise ArgumentError(_shown(value))
+        return value
+
+
+def _floats(magnitude):
+    """The magnitude in double precision: integers of a fixed width would wrap around without a word."""
+    if hasattr(magnitude, "dtype"):
+        if magnitude.dtype.kind not in "iuf":
+            raise ArgumentError(f"an array of {magnitude.dtype}")
+        return magnitude.astype(float, copy=False)
+    if isinstance(magnitude, bool) or not isinstance(magnitude, int | float):
+        raise ArgumentError(f"{magnitude!r} is no number")
+    return float(magnitude)
+
+
+def _extremes(magnitude):
+    """The smallest and the largest entry; NaN, if there is one."""
+    if not hasattr(magnitude, "min"):
+        return magnitude, magnitude
+    if magnitude.size == 0:
+        raise ArgumentError("an empty array")
+    return magnitude.min(), magnitude.max()
+
+
+def _shown(value):
+    if not hasattr(value.magnitude, "min") or value.magnitude.size == 1:
+        return f"{value:~P}"
+    low, high = _extremes(value.magnitude)
+    return f"an array from {low} to {high} {value.units:~P}".rstrip()

@@ -1,0 +1,51 @@
+"""Models, accelerators, nodes, links and prices, as TOML: every value with its unit, source and date.
+
+Each file holds the parts of one kind, by name. An entry names the ``source`` of
+its values; a table ``sources`` names that of single values, and a table
+``notes`` says why one was taken where several disagree. The sources themselves
+stand in ``sources.toml``.
+"""
+
+import functools
+import tomllib
+from importlib import resources
+
+from costlib.hardware import Accelerator, Link, Node, Price
+from costlib.model import Model
+from costlib.schema import InputError, Origin, build, nearest
+
+__all__ = ["KINDS", "names", "part"]
+
+KINDS = {"model": Model, "accelerator": Accelerator, "node": Node, "link": Link, "price": Price}
+
+
+def names(kind):
+    """Names of the catalog's parts of one kind, in its order."""
+    return list(_file(kind + "s"))
+
+
+@functools.cache
+def part(kind, name):
+    """The catalog's part of this kind and name.
+
+    Raises
+    ------
+    InputError
+        If there is none; names the nearest.
+    """
+    entries = _file(kind + "s")
+    if name not in entries:
+        raise InputError(f"no {kind} {name!r} in the catalog; {nearest(name, entries)}")
+    entry = dict(entries[name])
+    source, own, notes = entry.pop("source"), entry.pop("sources", {}), entry.pop("notes", {})
+    origin = {field: _origin(own.get(field, source), notes.get(field, "")) for field in entry}
+    return build(KINDS[kind], entry, f"catalog/{kind}s.toml [{name}]", origin)
+
+
+def _origin(source, note):
+    return Origin(**_file("sources")[source], note=note)
+
+
+@functools.cache
+def _file(name):
+    return tomllib.loads(resources.files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,56 @@
+"""What a model runs on: an accelerator, and a node of several with the link between them."""
+
+from dataclasses import dataclass
+
+from costlib.schema import InputError, Part, size
+from costlib.units import Quantity
+
+__all__ = ["RATES", "Accelerator", "Link", "Node", "Price"]
+
+RATES = {"16-bit": "rate_16bit", "8-bit": "rate_8bit", "4-bit": "rate_4bit"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accelerator(Part):
+    """One accelerator: its memory, and the two rates of the roofline."""
+
+    memory: Quantity = size("byte", 1e9, 5e12, "memory")
+    bandwidth: Quantity = size("byte/second", 1e9, 1e14, "memory bandwidth")
+    rate_16bit: Quantity | None = size("operation/second", 1e11, 1e17, "dense 16-bit rate", optional=True)
+    rate_8bit: Quantity | None = size("operation/second", 1e11, 1e17, "dense 8-bit rate", optional=True)
+    rate_4bit: Quantity | None = size("operation/second", 1e11, 1e17, "dense 4-bit rate", optional=True)
+
+    def peak_rate(self, arithmetic):
+        """Dense rate at the precision computed in: '16-bit', '8-bit' or '4-bit'."""
+        rate = getattr(self, RATES[arithmetic])
+        if rate is None:
+            has = ", ".join(name for name, f in RATES.items() if getattr(self, f) is not None) or "none"
+            raise InputError(f"{self.title} has no {arithmetic} rate in the catalog; it has {has}")
+        return rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link(Part):
+    """A link: what one accelerator sends over it, each way, and what a message costs however small."""
+
+    bandwidth: Quantity = size("byte/second", 1e6, 1e13, "bandwidth each way")
+    latency: Quantity | None = size("second", 1e-9, 1, "time of a message of no size", optional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node(Part):
+    """Accelerators that serve one model together, and the names of the links to each other and to the host."""
+
+    accelerators: Quantity = size("accelerator", 1, 1024, "accelerators in the node")
+    link: str
+    host_link: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price(Part):
+    """What is charged: for tokens by a host, or for the hire of an accelerator."""
+
+    input: Quantity | None = size("USD/token", 0, 1, "price of a prompt token", optional=True)
+    cached_input: Quantity | None = size("USD/token", 0, 1, "price of a prompt token found in a cache", optional=True)
+    output: Quantity | None = size("USD/token", 0, 1, "price of an output token", optional=True)
+    hire: Quantity | None = size("USD/hour/accelerator", 0, 1e4, "hire of an accelerator", optional=True)

@@ -1,0 +1,146 @@
+"""Attention state: what a token leaves behind for the tokens after it."""
+
+from costlib.arguments import takes
+from costlib.units import Quantity, minimum
+
+__all__ = ["bytes_per_token", "context_state", "latent_bytes_per_token"]
+
+KEYS_AND_VALUES = Quantity(2, "element/layer/channel/token")  # a key and a value on each channel of each head
+LATENT = Quantity(1, "element/layer/channel/token")  # one latent serves as both
+
+
+@takes(layers="layer", kv_heads="head", head_dim="channel/head", kv_precision="byte/element", returns="byte/token")
+def bytes_per_token(layers, kv_heads, head_dim, kv_precision):
+    r"""State that one token keeps in layers whose key-value heads hold a key and a value each.
+
+    .. math:: m_{token} = 2 L H_{kv} d_{head} b_{kv}
+
+    Parameters
+    ----------
+    layers : Quantity [layer]
+        Layers that keep state for every token, L. Scalar or array.
+    kv_heads : Quantity [head]
+        Key-value heads of a layer: as many as query heads in multi-head
+        attention, 1 in multi-query. Scalar or array.
+    head_dim : Quantity [channel/head]
+        Size of a head; where keys and values differ, the mean of the two. Scalar or array.
+    kv_precision : Quantity [byte/element]
+        Stored size of one element, b_kv. Scalar or array.
+
+    Returns
+    -------
+    Quantity [byte/token]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or not more than zero.
+
+    Notes
+    -----
+    Exact for what the architecture needs. An engine reserves more: whole
+    blocks, and the scales of block formats.
+
+    References
+    ----------
+    Ainslie et al. (2023), doi:10.18653/v1/2023.emnlp-main.298
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> m = bytes_per_token(quantity("80 layer"), quantity("8 head"), quantity("128 channel/head"), quantity("2 B/element"))
+    >>> show(m, digits=6)
+    '327,680 B/token'
+    """
+    return KEYS_AND_VALUES * layers * kv_heads * head_dim * kv_precision
+
+
+@takes(
+    layers="layer", latent_rank="channel", rope_dim="channel", kv_precision="byte/element", returns="byte/token"
+)
+def latent_bytes_per_token(layers, latent_rank, rope_dim, kv_precision):
+    r"""State that one token keeps in layers of multi-head latent attention.
+
+    .. math:: m_{token} = L (r + d_{rope}) b_{kv}
+
+    Parameters
+    ----------
+    layers : Quantity [layer]
+        Layers, L. Scalar or array.
+    latent_rank : Quantity [channel]
+        Rank of the latent from which keys and values are rebuilt, r. Scalar or array.
+    rope_dim : Quantity [channel]
+        Channels of the key that carries the position, shared by all heads. Scalar or array.
+    kv_precision : Quantity [byte/element]
+        Stored size of one element, b_kv. Scalar or array.
+
+    Returns
+    -------
+    Quantity [byte/token]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or not more than zero.
+
+    Notes
+    -----
+    One latent serves as key and value: it is not doubled, whatever the number of heads.
+
+    References
+    ----------
+    DeepSeek-AI (2024), DeepSeek-V2, doi:10.48550/arXiv.2405.04434
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> m = latent_bytes_per_token(quantity("61 layer"), quantity("512 channel"), quantity("64 channel"), quantity("2 B/element"))
+    >>> show(m, digits=5)
+    '70,272 B/token'
+    """
+    return LATENT * layers * (latent_rank + rope_dim) * kv_precision
+
+
+@takes(context="token >= 0", bytes_per_token="byte/token", window="token", returns="byte")
+def context_state(context, bytes_per_token, window=None):
+    r"""State of one whole context.
+
+    .. math:: M_{KV}(T) = \min(T, w) \, m_{token}
+
+    Parameters
+    ----------
+    context : Quantity [token]
+        Tokens in the context, T; zero allowed. Scalar or array.
+    bytes_per_token : Quantity [byte/token]
+        State of one token, as :func:`bytes_per_token` gives it. Scalar or array.
+    window : Quantity [token], optional
+        Tokens that a sliding window keeps, w; without it, all of them. Scalar or array.
+
+    Returns
+    -------
+    Quantity [byte]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or is negative.
+
+    Notes
+    -----
+    Exact for what the architecture needs; while it runs, an engine may hold a
+    window's worth and the tokens of the current step.
+
+    References
+    ----------
+    Kwon et al. (2023), doi:10.1145/3600006.3613165
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> show(context_state(quantity("32768 token"), quantity("327680 B/token")), "GB")
+    '10.7 GB'
+    """
+    return (context if window is None else minimum(context, window)) * bytes_per_token

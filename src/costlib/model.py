@@ -1,0 +1,154 @@
+"""A model: its weights, and what each of its layers keeps and computes."""
+
+import math
+from dataclasses import dataclass
+
+from costlib import kv_cache, serving
+from costlib.schema import Part, parts, size
+from costlib.units import Quantity
+
+__all__ = ["AttentionLayers", "Model"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionLayers:
+    """Layers of one kind that attend: all of one geometry, all with the same window or none."""
+
+    layers: Quantity = size("layer", 1, 1000, "layers of this kind")
+    query_heads: Quantity = size("head", 1, 1024, "query heads")
+    kv_heads: Quantity = size("head", 1, 1024, "key-value heads")
+    key_dim: Quantity = size("channel/head", 8, 2048, "size of a key")
+    value_dim: Quantity = size("channel/head", 8, 2048, "size of a value")
+    window: Quantity | None = size("token", 1, 1e8, "tokens that a sliding window keeps", optional=True)
+    latent_rank: Quantity | None = size("channel", 8, 16384, "rank of the latent of keys and values", optional=True)
+    rope_dim: Quantity | None = size("channel", 1, 4096, "channels of the positional key beside it", optional=True)
+
+    def __post_init__(self):
+        if (self.latent_rank is None) != (self.rope_dim is None):
+            raise ValueError("latent_rank and rope_dim belong together; one is missing")
+        if self.kv_heads > self.query_heads:
+            raise ValueError(f"kv_heads = {self.kv_heads:~P} is more than query_heads = {self.query_heads:~P}")
+
+    @property
+    def head_dim(self):
+        """Mean size of a key and a value."""
+        return (self.key_dim + self.value_dim) / 2
+
+    @property
+    def width(self):
+        """Channels over which a prompt's attention computes."""
+        return self.query_heads * self.head_dim
+
+    @property
+    def decode_width(self):
+        """Channels over which a decoded token's attention computes: on the latent itself, where there is one."""
+        if self.latent_rank is None:
+            return self.width
+        return self.query_heads / Quantity(1, "head") * (2 * self.latent_rank + self.rope_dim) / 2
+
+    def bytes_per_token(self, kv_precision):
+        """State that each token keeps in these layers, up to the window."""
+        if self.latent_rank is not None:
+            return kv_cache.latent_bytes_per_token(self.layers, self.latent_rank, self.rope_dim, kv_precision)
+        return kv_cache.bytes_per_token(self.layers, self.kv_heads, self.head_dim, kv_precision)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Part):
+    """A decoder: the sums over its layers of what :mod:`costlib.serving` says of one."""
+
+    parameters: Quantity = size("parameter", 1e6, 1e14, "weights, all experts included")
+    active_parameters: Quantity | None = size("parameter", 1e6, 1e14, "weights that one token uses", optional=True)
+    experts: Quantity | None = size("expert", 2, 1e5, "experts of a layer that the router chooses from", optional=True)
+    experts_per_token: Quantity | None = size("expert/token", 1, 1e4, "experts that it chooses", optional=True)
+    layers: Quantity = size("layer", 1, 1000, "layers of every kind")
+    width: Quantity = size("channel", 16, 1e6, "size of the residual stream")
+    vocabulary: Quantity = size("token", 100, 1e7, "tokens that it can put out")
+    attention: tuple[AttentionLayers, ...] = parts(AttentionLayers, "layers that attend, by kind")
+    recurrent_state: Quantity | None = size("byte", 1, 1e12, "state a sequence of layers that do not attend", optional=True)
+
+    def __post_init__(self):
+        mixture = (self.active_parameters, self.experts, self.experts_per_token)
+        if any(mixture) and not all(mixture):
+            raise ValueError("active_parameters, experts and experts_per_token belong together; not all are given")
+        if self.experts and self.active_parameters >= self.parameters:
+            raise ValueError(
+                f"active_parameters = {self.active_parameters:~P} is not less than parameters = {self.parameters:~P}"
+            )
+        if self.experts and self.experts_per_token.magnitude > self.experts.magnitude:
+            raise ValueError(f"experts_per_token = {self.experts_per_token:~P} is more than experts = {self.experts:~P}")
+        attending = sum(kind.layers for kind in self.attention)
+        if attending > self.layers:
+            raise ValueError(f"attention has {attending:~P}s, more than layers = {self.layers:~P}")
+
+    @property
+    def active(self):
+        """Weights that one token passes through: all, unless it is a mixture of experts."""
+        return self.active_parameters or self.parameters
+
+    @property
+    def whole_context(self):
+        """The layers whose state grows with the whole context; the first kind where all have a window."""
+        return next((kind for kind in self.attention if kind.window is None), self.attention[0])
+
+    def bytes_per_token(self, kv_precision):
+        """State that one more token adds to a context longer than every window."""
+        growing = [kind.bytes_per_token(kv_precision) for kind in self.attention if kind.window is None]
+        return sum(growing, Quantity(0.0, "byte/token"))
+
+    def context_state(self, context, kv_precision):
+        """State of a whole context: what grows, what windows keep, and what recurrent layers hold."""
+        kept = [
+            kv_cache.context_state(context, kind.bytes_per_token(kv_precision), kind.window) for kind in self.attention
+        ]
+        return sum(kept, self.recurrent_state or Quantity(0.0, "byte"))
+
+    def token_operations(self, context):
+        """Arithmetic of one decoded token: its weights, and attention over the context before it."""
+        over_context = [
+            serving.attention_operations(context, kind.layers, kind.decode_width, kind.window)
+            for kind in self.attention
+        ]
+        return sum(over_context, serving.token_operations(self.active))
+
+    def prefill_operations(self, prompt, prefix=Quantity(0.0, "token")):
+        """Arithmetic of prefilling a prompt behind a prefix: its weights, and causal attention."""
+        attention = [
+            serving.prefill_attention_operations(prompt, kind.layers, kind.width, prefix, kind.window)
+            for kind in self.attention
+        ]
+        return serving.prefill_operations(prompt, self.active, sum(attention, Quantity(0.0, "operation")))
+
+    def weights_read(self, tokens, weight_precision):
+        """Weights that a pass over so many tokens reads: of a mixture, the experts that any of them chose."""
+        if not self.experts:
+            return serving.weight_bytes(self.parameters, weight_precision)
+        return serving.weights_read(
+            tokens, self.parameters, self.active, self.experts, self.experts_per_token, weight_precision
+        )
+
+    def attention_crossover(self):
+        """Prompt length at which attention takes as much prefill arithmetic as the weights; infinite if none does."""
+        windows = sorted({kind.window.m_as("token") for kind in self.attention if kind.window})
+        for reach in [*windows, math.inf]:  # suppose that the crossing lies before this window is full
+            crossing = self._crossover_with(reach)
+            if crossing <= reach:
+                break
+        return Quantity(crossing, "token")
+
+    def _crossover_with(self, reach):
+        """The root of 2 a S^2 + 4 b S - 2 c = 2 N S, where a sums L d over the layers
+        whose window is no shorter than reach, and b = L d w, c = L d w^2 over the others."""
+        a = b = c = 0.0
+        for kind in self.attention:
+            ld = (kind.layers * kind.width).m_as("layer*channel")
+            window = kind.window.m_as("token") if kind.window else math.inf
+            if window >= reach:
+                a += ld
+            else:
+                b += ld * window
+                c += ld * window**2
+        half = self.active.m_as("parameter") / 2 - b
+        if a == 0:
+            return math.inf if half >= 0 else -c / (2 * half)
+        return (half + math.sqrt(half**2 + a * c)) / a

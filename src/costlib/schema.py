@@ -1,0 +1,144 @@
+"""What a part of a scenario consists of: its fields, their units and limits.
+
+A part (a model, an accelerator, ...) is a frozen dataclass. Its fields are
+declared with :func:`size`; :func:`read` turns a TOML table into their values,
+or says which key is wrong, what was given and what is wanted.
+"""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from costlib.units import Quantity, UnitError, quantity, show
+
+__all__ = ["InputError", "Origin", "Part", "build", "nearest", "parts", "read", "size"]
+
+
+class InputError(ValueError):
+    """A file or name that cannot be used; the message says where, what and why."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a value comes from."""
+
+    title: str
+    address: str = ""
+    date: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A named thing with sized fields and, for each of them, its origin."""
+
+    title: str
+    origin: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
+
+
+def size(unit, low, high, text, *, optional=False):
+    """A field that holds a quantity of this unit between two limits, beyond which it is absurd."""
+    metadata = {"unit": unit, "low": Quantity(low, unit), "high": Quantity(high, unit), "text": text}
+    return field(metadata=metadata, **({"default": None} if optional else {}))
+
+
+def parts(cls, text):
+    """A field that holds one or more smaller parts, as an array of tables."""
+    return field(metadata={"parts": cls, "text": text})
+
+
+def build(cls, table, where, origin=None):
+    """A part from a complete table.
+
+    Raises
+    ------
+    InputError
+        As :func:`read`, and for what is missing.
+    """
+    values = read(cls, table, where)
+    missing = [f.name for f in _fields(cls) if f.default is dataclasses.MISSING and f.name not in values]
+    if missing:
+        f = next(f for f in _fields(cls) if f.name == missing[0])
+        raise InputError(f"{where}: {f.name} is missing; wanted {_wanted(f)}")
+    try:
+        return cls(**values, **({"origin": origin} if origin else {}))
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def read(cls, table, where):
+    """The values of the fields that a table gives.
+
+    Raises
+    ------
+    InputError
+        For an unknown key, a wrong unit, a value that is no quantity or beyond its limits.
+    """
+    if not isinstance(table, Mapping):
+        raise InputError(f"{where}: given {table!r}; wanted a table")
+    known = {f.name: f for f in _fields(cls)}
+    for key in table:
+        if key not in known:
+            raise InputError(f"{where}: unknown key {key!r}; {nearest(key, known)}")
+    return {key: _value(known[key], given, f"{where} {key}") for key, given in table.items()}
+
+
+def nearest(name, known):
+    """The advice after an unknown name: the nearest valid one, and all of them."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return (f"did you mean {close[0]!r}? " if close else "") + "Valid: " + ", ".join(sorted(known))
+
+
+def _fields(cls):
+    return [f for f in dataclasses.fields(cls) if f.name != "origin"]
+
+
+def _value(f, given, where):
+    if f.metadata.get("parts"):
+        if not isinstance(given, list) or not given:
+            raise InputError(f"{where} = {given!r}; wanted {_wanted(f)}")
+        cls = f.metadata["parts"]
+        return tuple(build(cls, item, f"{where}[{i}]") for i, item in enumerate(given, 1))
+    if "unit" not in f.metadata:
+        if not isinstance(given, str) or not given:
+            raise InputError(f"{where} = {given!r}; wanted a text")
+        return given
+    return _sized(f, given, where)
+
+
+def _sized(f, given, where):
+    """A quantity in the field's unit; a bare number only where the unit is a count."""
+    meta = f.metadata
+    try:
+        if isinstance(given, str):
+            value = quantity(given)
+        elif isinstance(given, int | float) and not isinstance(given, bool) and _counts(meta["unit"]):
+            value = Quantity(float(given), meta["unit"])
+        else:
+            raise UnitError(f"{given!r} has no unit")
+        if value.dimensionless and _counts(meta["unit"]):
+            value = Quantity(value.m_as(""), meta["unit"])
+    except UnitError as error:
+        raise InputError(f"{where}: {error}; wanted {_wanted(f)}") from None
+    if not value.is_compatible_with(meta["unit"]):
+        raise InputError(f"{where} = {given!r} is in {show(value.units * 1.0)[2:]}; wanted {_wanted(f)}")
+    if not meta["low"] <= value <= meta["high"]:  # a NaN is not, either
+        raise InputError(f"{where} = {given!r}; wanted {_wanted(f)}")
+    if _counts(meta["unit"]) and not float(value.m_as(meta["unit"])).is_integer():
+        raise InputError(f"{where} = {given!r}; wanted a whole number: {_wanted(f)}")
+    return value
+
+
+def _counts(unit):
+    """Whether a unit counts whole things, so that a bare integer says enough."""
+    return unit in {"parameter", "layer", "head", "channel", "channel/head", "expert", "expert/token", "token", "accelerator", "sequence"}
+
+
+def _wanted(f):
+    if "parts" in f.metadata:
+        return f"{f.metadata['text']}, as [[...]] tables"
+    if "unit" not in f.metadata:
+        return "a text"
+    low, high = f.metadata["low"], f.metadata["high"]
+    return f"{f.metadata['text']}, from {show(low)} to {show(high)}"
