@@ -33,7 +33,7 @@ $(INSTALLED): requirements.txt pyproject.toml
 	@touch $@
 
 book: $(INSTALLED)
-	@$(BIN)/python -m costlib.scenario > /dev/null
+	@$(BIN)/python -m costlib > /dev/null
 	@$(BUILD)
 	@echo "The book is built: open $(SITE)/index.html"
 

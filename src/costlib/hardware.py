@@ -14,11 +14,11 @@ RATES = {"16-bit": "rate_16bit", "8-bit": "rate_8bit", "4-bit": "rate_4bit"}
 class Accelerator(Part):
     """One accelerator: its memory, and the two rates of the roofline."""
 
-    memory: Quantity = size("byte", 1e9, 5e12, "memory")
-    bandwidth: Quantity = size("byte/second", 1e9, 1e14, "memory bandwidth")
-    rate_16bit: Quantity | None = size("operation/second", 1e11, 1e17, "dense 16-bit rate", optional=True)
-    rate_8bit: Quantity | None = size("operation/second", 1e11, 1e17, "dense 8-bit rate", optional=True)
-    rate_4bit: Quantity | None = size("operation/second", 1e11, 1e17, "dense 4-bit rate", optional=True)
+    memory: Quantity = size("byte", "1 GB", "5 TB", "memory")
+    bandwidth: Quantity = size("byte/second", "1 GB/s", "100 TB/s", "memory bandwidth")
+    rate_16bit: Quantity | None = size("operation/second", "0.1 Top/s", "100 Pop/s", "dense 16-bit rate", optional=True)
+    rate_8bit: Quantity | None = size("operation/second", "0.1 Top/s", "100 Pop/s", "dense 8-bit rate", optional=True)
+    rate_4bit: Quantity | None = size("operation/second", "0.1 Top/s", "100 Pop/s", "dense 4-bit rate", optional=True)
 
     def peak_rate(self, arithmetic):
         """Dense rate at the precision computed in: '16-bit', '8-bit' or '4-bit'."""
@@ -33,8 +33,8 @@ class Accelerator(Part):
 class Link(Part):
     """A link: what one accelerator sends over it, each way, and what a message costs however small."""
 
-    bandwidth: Quantity = size("byte/second", 1e6, 1e13, "bandwidth each way")
-    latency: Quantity | None = size("second", 1e-9, 1, "time of a message of no size", optional=True)
+    bandwidth: Quantity = size("byte/second", "1 MB/s", "10 TB/s", "bandwidth each way")
+    latency: Quantity | None = size("second", "1 ns", "1 s", "time of a message of no size", optional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Node(Part):
 class Price(Part):
     """What is charged: for tokens by a host, or for the hire of an accelerator."""
 
-    input: Quantity | None = size("USD/token", 0, 1, "price of a prompt token", optional=True)
-    cached_input: Quantity | None = size("USD/token", 0, 1, "price of a prompt token found in a cache", optional=True)
-    output: Quantity | None = size("USD/token", 0, 1, "price of an output token", optional=True)
+    input: Quantity | None = size("USD/token", "0 USD/Mtoken", "1e6 USD/Mtoken", "price of a prompt token", optional=True)
+    cached_input: Quantity | None = size("USD/token", "0 USD/Mtoken", "1e6 USD/Mtoken", "price of a prompt token found in a cache", optional=True)
+    output: Quantity | None = size("USD/token", "0 USD/Mtoken", "1e6 USD/Mtoken", "price of an output token", optional=True)
     hire: Quantity | None = size("USD/hour/accelerator", 0, 1e4, "hire of an accelerator", optional=True)

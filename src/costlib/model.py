@@ -57,15 +57,15 @@ class AttentionLayers:
 class Model(Part):
     """A decoder: the sums over its layers of what :mod:`costlib.serving` says of one."""
 
-    parameters: Quantity = size("parameter", 1e6, 1e14, "weights, all experts included")
-    active_parameters: Quantity | None = size("parameter", 1e6, 1e14, "weights that one token uses", optional=True)
+    parameters: Quantity = size("parameter", "1 Mparameter", "100 Tparameter", "weights, all experts included")
+    active_parameters: Quantity | None = size("parameter", "1 Mparameter", "100 Tparameter", "weights that one token uses", optional=True)
     experts: Quantity | None = size("expert", 2, 1e5, "experts of a layer that the router chooses from", optional=True)
     experts_per_token: Quantity | None = size("expert/token", 1, 1e4, "experts that it chooses", optional=True)
     layers: Quantity = size("layer", 1, 1000, "layers of every kind")
     width: Quantity = size("channel", 16, 1e6, "size of the residual stream")
     vocabulary: Quantity = size("token", 100, 1e7, "tokens that it can put out")
     attention: tuple[AttentionLayers, ...] = parts(AttentionLayers, "layers that attend, by kind")
-    recurrent_state: Quantity | None = size("byte", 1, 1e12, "state a sequence of layers that do not attend", optional=True)
+    recurrent_state: Quantity | None = size("byte", "1 B", "1 TB", "state a sequence of layers that do not attend", optional=True)
 
     def __post_init__(self):
         mixture = (self.active_parameters, self.experts, self.experts_per_token)

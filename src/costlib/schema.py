@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from costlib.units import Quantity, UnitError, quantity, show
 
-__all__ = ["InputError", "Origin", "Part", "build", "nearest", "parts", "read", "size"]
+__all__ = ["InputError", "Origin", "Part", "build", "choice", "nearest", "parts", "read", "size"]
 
 
 class InputError(ValueError):
@@ -39,8 +39,14 @@ class Part:
 
 def size(unit, low, high, text, *, optional=False):
     """A field that holds a quantity of this unit between two limits, beyond which it is absurd."""
-    metadata = {"unit": unit, "low": Quantity(low, unit), "high": Quantity(high, unit), "text": text}
+    low, high = (quantity(limit) if isinstance(limit, str) else Quantity(limit, unit) for limit in (low, high))
+    metadata = {"unit": unit, "low": low, "high": high, "text": text}
     return field(metadata=metadata, **({"default": None} if optional else {}))
+
+
+def choice(options, text):
+    """A field that holds one of a few texts."""
+    return field(metadata={"options": tuple(options), "text": text})
 
 
 def parts(cls, text):
@@ -102,7 +108,9 @@ def _value(f, given, where):
         return tuple(build(cls, item, f"{where}[{i}]") for i, item in enumerate(given, 1))
     if "unit" not in f.metadata:
         if not isinstance(given, str) or not given:
-            raise InputError(f"{where} = {given!r}; wanted a text")
+            raise InputError(f"{where} = {given!r}; wanted {_wanted(f)}")
+        if given not in f.metadata.get("options", [given]):
+            raise InputError(f"{where} = {given!r}; wanted {_wanted(f)}")
         return given
     return _sized(f, given, where)
 
@@ -113,7 +121,7 @@ def _sized(f, given, where):
     try:
         if isinstance(given, str):
             value = quantity(given)
-        elif isinstance(given, int | float) and not isinstance(given, bool) and _counts(meta["unit"]):
+        elif isinstance(given, int | float) and not isinstance(given, bool) and (_counts(meta["unit"]) or not meta["unit"]):
             value = Quantity(float(given), meta["unit"])
         else:
             raise UnitError(f"{given!r} has no unit")
@@ -138,7 +146,9 @@ def _counts(unit):
 def _wanted(f):
     if "parts" in f.metadata:
         return f"{f.metadata['text']}, as [[...]] tables"
+    if "options" in f.metadata:
+        return f"{f.metadata['text']}: {' or '.join(f.metadata['options'])}"
     if "unit" not in f.metadata:
         return "a text"
     low, high = f.metadata["low"], f.metadata["high"]
-    return f"{f.metadata['text']}, from {show(low)} to {show(high)}"
+    return f"{f.metadata['text']}, from {show(low, digits=15)} to {show(high, digits=15)}"

@@ -6,7 +6,7 @@ Weights and arithmetic may be of different precisions: the weights' size is an
 argument, and the peak rate is that of the precision computed in.
 """
 
-from costlib.arguments import takes
+from costlib.arguments import ArgumentError, takes
 from costlib.roofline import execution_time
 from costlib.units import Quantity, maximum, minimum
 
@@ -14,7 +14,7 @@ __all__ = [
     "all_reduce_time",
     "attention_crossover",
     "attention_operations",
-    "chunk_schedule",
+    "chunk_starts",
     "compute_bound_tokens",
     "critical_batch",
     "decode_intensity",
@@ -863,3 +863,409 @@ def mixed_step_time(batch, weights, state, operations, chunk_operations, prefix_
     work = batch * (DECODED * operations) + chunk_operations
     traffic = batch * (state / Quantity(1, "sequence")) + weights + prefix_state
     return execution_time(work, traffic, peak_rate, bandwidth)
+
+
+@takes(prompt="token", chunk="token", returns="token")
+def chunk_starts(prompt, chunk):
+    r"""Positions at which the chunks of a prompt begin.
+
+    .. math:: 0, \; c, \; 2c, \; \dots < S
+
+    Parameters
+    ----------
+    prompt : Quantity [token]
+        Tokens to prefill, S. A scalar.
+    chunk : Quantity [token]
+        Tokens of a chunk, c; the last one may be shorter. A scalar.
+
+    Returns
+    -------
+    Quantity [token]
+        An array of one entry a chunk.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or not more than zero, or an array.
+
+    Notes
+    -----
+    Chunk i holds the tokens from its start up to the next start, or to the end of the prompt.
+
+    References
+    ----------
+    Agrawal et al. (2024), doi:10.48550/arXiv.2403.02310
+
+    Examples
+    --------
+    >>> from costlib.units import quantity
+    >>> chunk_starts(quantity("1000 token"), quantity("400 token")).magnitude.tolist()
+    [0.0, 400.0, 800.0]
+    """
+    if hasattr(prompt.magnitude, "shape") or hasattr(chunk.magnitude, "shape"):
+        raise ArgumentError("chunk_starts: prompt or chunk is an array; wanted one prompt and one chunk")
+    import numpy
+
+    return Quantity(numpy.arange(0, prompt.magnitude, chunk.magnitude), "token")
+
+
+@takes(step_times="second", returns="second")
+def time_to_first_token(step_times):
+    r"""Time from the first chunk of a prompt to its first output token.
+
+    .. math:: \sum_i t_i
+
+    Parameters
+    ----------
+    step_times : Quantity [second]
+        Times of the steps that carry the prompt's chunks, as :func:`mixed_step_time` gives them. Array.
+
+    Returns
+    -------
+    Quantity [second]
+        A scalar.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or not more than zero.
+
+    Notes
+    -----
+    Without the wait for the first step to begin.
+
+    References
+    ----------
+    Agrawal et al. (2024), doi:10.48550/arXiv.2403.02310
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> show(time_to_first_token(quantity("20 ms") * [1, 1, 2]), "ms")
+    '80 ms'
+    """
+    return step_times.sum() if hasattr(step_times.magnitude, "shape") else step_times
+
+
+@takes(step_times="second", returns="second")
+def inter_token_gap(step_times):
+    r"""Longest gap between two tokens of a stream that decodes beside a prompt's chunks.
+
+    .. math:: \max_i t_i
+
+    Parameters
+    ----------
+    step_times : Quantity [second]
+        Times of the steps that carry the prompt's chunks, as :func:`mixed_step_time` gives them. Array.
+
+    Returns
+    -------
+    Quantity [second]
+        A scalar.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or not more than zero.
+
+    Notes
+    -----
+    One prompt at a time; an engine that takes chunks of several in one step makes it longer.
+
+    References
+    ----------
+    Agrawal et al. (2024), doi:10.48550/arXiv.2403.02310
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> show(inter_token_gap(quantity("20 ms") * [1, 1, 2]), "ms")
+    '40 ms'
+    """
+    return step_times.max() if hasattr(step_times.magnitude, "shape") else step_times
+
+
+@takes(tokens="token", experts="expert", experts_per_token="expert/token", returns="expert")
+def distinct_experts(tokens, experts, experts_per_token):
+    r"""Expected number of different experts that a pass over so many tokens uses in a layer.
+
+    .. math:: E \left(1 - (1 - k / E)^T\right)
+
+    Parameters
+    ----------
+    tokens : Quantity [token]
+        Tokens of the pass, T. Scalar or array.
+    experts : Quantity [expert]
+        Experts of the layer, E. Scalar or array.
+    experts_per_token : Quantity [expert/token]
+        Experts that the router chooses for a token, k. Scalar or array.
+
+    Returns
+    -------
+    Quantity [expert]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or not more than zero, or more experts chosen than there are.
+
+    Notes
+    -----
+    For tokens that choose independently and evenly. Tokens of one text choose
+    alike, so real passes use fewer.
+
+    References
+    ----------
+    Shazeer et al. (2017), doi:10.48550/arXiv.1701.06538
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> E, k = quantity("128 expert"), quantity("8 expert/token")
+    >>> show(distinct_experts(quantity("1 token"), E, k)), show(distinct_experts(quantity("32 token"), E, k))
+    ('8 experts', '112 experts')
+    """
+    chosen = (experts_per_token / experts * Quantity(1, "token")).m_as("")
+    if not (chosen <= 1 if not hasattr(chosen, "shape") else (chosen <= 1).all()):
+        raise ArgumentError("distinct_experts: experts_per_token is more than experts; wanted at most all of them")
+    return experts * (1 - (1 - chosen) ** tokens.magnitude)
+
+
+@takes(
+    tokens="token",
+    parameters="parameter",
+    active_parameters="parameter",
+    experts="expert",
+    experts_per_token="expert/token",
+    weight_precision="byte/parameter",
+    returns="byte",
+)
+def weights_read(tokens, parameters, active_parameters, experts, experts_per_token, weight_precision):
+    r"""Expected weights of a mixture of experts that a pass over so many tokens reads.
+
+    .. math:: \left(N_a + (D - k) \frac{N - N_a}{E - k}\right) b
+
+    Parameters
+    ----------
+    tokens : Quantity [token]
+        Tokens of the pass. Scalar or array.
+    parameters : Quantity [parameter]
+        All weights, N. Scalar or array.
+    active_parameters : Quantity [parameter]
+        Weights that one token uses, N_a. Scalar or array.
+    experts : Quantity [expert]
+        Experts of a layer, E. Scalar or array.
+    experts_per_token : Quantity [expert/token]
+        Experts that the router chooses for a token, k. Scalar or array.
+    weight_precision : Quantity [byte/parameter]
+        Stored size of one weight, b. Scalar or array.
+
+    Returns
+    -------
+    Quantity [byte]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or not more than zero, or more active than all.
+
+    Notes
+    -----
+    D is :func:`distinct_experts`. One token reads the active weights; a large
+    batch reads all. For mixtures whose layers have equally many experts.
+
+    References
+    ----------
+    Shazeer et al. (2017), doi:10.48550/arXiv.1701.06538
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> mixtral = [quantity(q) for q in ("46.7e9 parameter", "12.9e9 parameter", "8 expert", "2 expert/token", "2 B/parameter")]
+    >>> show(weights_read(quantity("1 token"), *mixtral), "GB"), show(weights_read(quantity("64 token"), *mixtral), "GB")
+    ('25.8 GB', '93.4 GB')
+    """
+    chosen = experts_per_token * Quantity(1, "token")
+    idle = parameters - active_parameters
+    low = idle.magnitude if not hasattr(idle.magnitude, "min") else idle.magnitude.min()
+    if low < 0:
+        raise ArgumentError("weights_read: active_parameters is more than parameters; wanted at most all of them")
+    share = (distinct_experts(tokens, experts, experts_per_token) - chosen) / (experts - chosen)
+    return (active_parameters + share * idle) * weight_precision
+
+
+@takes(kv_heads="head", accelerators="accelerator", returns="")
+def state_copies(kv_heads, accelerators):
+    r"""How many times tensor parallelism stores each byte of attention state.
+
+    .. math:: n \lceil H_{kv} / n \rceil / H_{kv}
+
+    Parameters
+    ----------
+    kv_heads : Quantity [head]
+        Key-value heads of a layer, H_kv; 1 for latent attention. Scalar or array.
+    accelerators : Quantity [accelerator]
+        Accelerators that share each layer, n. Scalar or array.
+
+    Returns
+    -------
+    Quantity []
+        1 where the heads divide evenly; of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or not more than zero.
+
+    Notes
+    -----
+    Heads are replicated, not split. Engines refuse counts that do not divide;
+    the value for those is what padding would store.
+
+    References
+    ----------
+    Pope et al. (2022), doi:10.48550/arXiv.2211.05102
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> show(state_copies(quantity("8 head"), quantity("8 accelerator"))), show(state_copies(quantity("2 head"), quantity("8 accelerator")))
+    ('1', '4')
+    """
+    heads, n = kv_heads.magnitude, accelerators.magnitude
+    return Quantity(n * -(-heads // n) / heads, "")
+
+
+@takes(
+    tokens="token",
+    layers="layer",
+    width="channel",
+    activation_precision="byte/element",
+    accelerators="accelerator",
+    link_bandwidth="byte/second",
+    latency="second >= 0",
+    returns="second",
+)
+def all_reduce_time(tokens, layers, width, activation_precision, accelerators, link_bandwidth, latency):
+    r"""Time that tensor parallelism spends in a pass on summing activations across accelerators.
+
+    .. math:: 2 L \left( \frac{2 (n - 1)}{n} \frac{T d b_a}{\beta_{link}} + 2 (n - 1) \ell \right)
+
+    Parameters
+    ----------
+    tokens : Quantity [token]
+        Tokens of the pass, T. Scalar or array.
+    layers : Quantity [layer]
+        Layers, L; each sums twice. Scalar or array.
+    width : Quantity [channel]
+        Size of the residual stream, d. Scalar or array.
+    activation_precision : Quantity [byte/element]
+        Size of one activation, b_a. Scalar or array.
+    accelerators : Quantity [accelerator]
+        Accelerators that share each layer, n; zero time for one. Scalar or array.
+    link_bandwidth : Quantity [byte/second]
+        What an accelerator sends each way, beta_link. Scalar or array.
+    latency : Quantity [second]
+        Time of a message of no size, l; zero allowed. Scalar or array.
+
+    Returns
+    -------
+    Quantity [second]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or is negative.
+
+    Notes
+    -----
+    For a ring. Switches that sum in the network, and trees for small messages, are quicker.
+
+    References
+    ----------
+    Patarasuk, Yuan (2009), doi:10.1016/j.jpdc.2008.09.002; Shoeybi et al. (2019), doi:10.48550/arXiv.1909.08053
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> node = [quantity(q) for q in ("80 layer", "8192 channel", "2 B/element", "8 accelerator", "450 GB/s", "0 s")]
+    >>> show(all_reduce_time(quantity("64 token"), *node), "ms")
+    '0.652 ms'
+    """
+    n = accelerators / Quantity(1, "accelerator")
+    activations = tokens * width * activation_precision * Quantity(1, "element/token/channel")
+    return ALL_REDUCES * layers * 2 * (n - 1) * (activations / n / link_bandwidth + latency)
+
+
+@takes(
+    batch="sequence",
+    weights="byte",
+    state="byte >= 0",
+    operations="operation/token",
+    peak_rate="operation/second",
+    bandwidth="byte/second",
+    accelerators="accelerator",
+    copies="",
+    communication="second >= 0",
+    returns="second",
+)
+def node_step_time(
+    batch, weights, state, operations, peak_rate, bandwidth, accelerators, copies, communication
+):
+    r"""Least time of one decode step of a batch whose layers are shared by several accelerators.
+
+    .. math:: \max\left(\frac{W + B \kappa M}{n \beta}, \; \frac{B o}{n \pi}\right) + t_{comm}
+
+    Parameters
+    ----------
+    batch : Quantity [sequence]
+        Streams decoded together, B. Scalar or array.
+    weights : Quantity [byte]
+        Weights read in the step, W. Scalar or array.
+    state : Quantity [byte]
+        Attention state that each stream reads, M; zero for weights only. Scalar or array.
+    operations : Quantity [operation/token]
+        Arithmetic of one token, o. Scalar or array.
+    peak_rate : Quantity [operation/second]
+        Dense arithmetic rate of one accelerator, pi. Scalar or array.
+    bandwidth : Quantity [byte/second]
+        Memory bandwidth of one accelerator, beta. Scalar or array.
+    accelerators : Quantity [accelerator]
+        Accelerators that share each layer, n. Scalar or array.
+    copies : Quantity []
+        Copies of the state that they hold between them, kappa, as :func:`state_copies` gives it. Scalar or array.
+    communication : Quantity [second]
+        Time in which they exchange activations, as :func:`all_reduce_time` gives it; zero allowed. Scalar or array.
+
+    Returns
+    -------
+    Quantity [second]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or is negative.
+
+    Notes
+    -----
+    A floor: weights split evenly, and no exchange overlaps with computing.
+    Eight accelerators reach a third to a half of it in published runs.
+
+    References
+    ----------
+    Shoeybi et al. (2019), doi:10.48550/arXiv.1909.08053
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> W, o, pi, beta = map(quantity, ("70.6 GB", "141.2 Gop/token", "1979 Top/s", "3.35 TB/s"))
+    >>> node = quantity("8 accelerator"), quantity("1"), quantity("0.65 ms")
+    >>> show(node_step_time(quantity("64 sequence"), W, quantity("0 B"), o, pi, beta, *node), "ms")
+    '3.28 ms'
+    """
+    n = accelerators / Quantity(1, "accelerator")
+    return step_time(batch, weights, copies * state, operations, n * peak_rate, n * bandwidth) + communication

@@ -1,0 +1,97 @@
+"""What turns results into pages.
+
+In a notebook: :func:`state` publishes a named value, :func:`figure` and
+:func:`table` publish numbered floats. Each shows itself in Jupyter, and carries
+what the Sphinx extension, :mod:`costlib.book.sphinx_ext`, needs to put it on a
+page with an anchor, to quote it in a sentence with the role ``val`` and to
+list it in the ledger.
+"""
+
+import html
+import json
+
+from costlib.book.style import axes, dark, svg
+from costlib.units import Quantity, show
+
+__all__ = ["MIME", "axes", "figure", "show", "state", "table"]
+
+MIME = {kind: f"application/vnd.costlib.{kind}+json" for kind in ("value", "figure", "table")}
+
+
+def state(key, value, unit=None, digits=3):
+    """Publish a value under a key: the anchor on the page, and the name by which it is quoted and cited.
+
+    Parameters
+    ----------
+    key : str
+        Lower-case words joined by hyphens. Values that the sources state have
+        the keys of ``stated-values.csv``.
+    value : Quantity, float or str
+        A verdict is a text.
+    unit : str, optional
+        Unit to print in.
+    digits : int
+        Significant digits to print.
+    """
+    record = record_of(value, unit, digits)
+    _publish("value", {"key": key, **record}, f"{key} = {record['printed']}")
+
+
+def record_of(value, unit, digits):
+    """A value as plain data: its number at full precision, its unit, and how it is printed."""
+    printed = show(value, unit, digits)
+    if isinstance(value, str):
+        return {"value": value, "unit": "", "digits": digits, "printed": printed}
+    value = Quantity(value).to(unit) if unit else Quantity(value)
+    number = float(value.magnitude)
+    plain = number if abs(number) != float("inf") else str(number)  # JSON has no infinity
+    return {"value": plain, "unit": f"{value.units:C}", "digits": digits, "printed": printed}
+
+
+def figure(key, drawn, title, caption, alt):
+    """Publish a figure, numbered and with an anchor, for light and for dark pages.
+
+    Parameters
+    ----------
+    key : str
+        The anchor.
+    drawn : matplotlib.figure.Figure
+        Made with :func:`axes`.
+    title : str
+        The finding, in one sentence without a full stop.
+    caption : str
+        How to read the figure, in MyST.
+    alt : str
+        What the figure shows, with its values, for those who do not see it.
+    """
+    image = svg(drawn)
+    data = {"key": key, "light": image, "dark": dark(image), "caption": f"**{title}.** {caption}", "alt": alt}
+    shown = f"<figure aria-label='{html.escape(alt)}'>{image}<figcaption>{html.escape(title)}</figcaption></figure>"
+    _publish("figure", data, f"{key}: {title}", shown)
+
+
+def table(key, header, rows, caption):
+    """Publish a table, numbered and with an anchor.
+
+    Parameters
+    ----------
+    key : str
+        The anchor.
+    header : list of str
+    rows : list of list
+        Cells in MyST; anything but a text is printed with :func:`costlib.show`.
+    caption : str
+        What to compare, in MyST.
+    """
+    cells = [[cell if isinstance(cell, str) else show(cell) for cell in row] for row in rows]
+    lines = [header, ["---"] * len(header), *cells]
+    grid = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    as_html = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}" for cell in row) for row in [header, *cells])
+    _publish("table", {"key": key, "grid": grid, "caption": caption}, grid, f"<table>{as_html}</table>")
+
+
+def _publish(kind, data, text, as_html=None):
+    from IPython.display import display
+
+    bundle = {MIME[kind]: json.loads(json.dumps(data)), "text/plain": text}
+    display(bundle | ({"text/html": as_html} if as_html else {}), raw=True)

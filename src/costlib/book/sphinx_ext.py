@@ -1,0 +1,353 @@
+"""The Sphinx side: values with anchors, quoted in sentences, listed in a ledger and in cells.json.
+
+- A stated cell becomes an entry of the domain ``cost``: what it is worth, and where it stands.
+- The role ``{val}`` quotes an entry by its key. It is resolved when a page is
+  written, so that it works on any page, in captions, tables and translations.
+- The directive ``{ledger}`` lists what the sources state beside what was computed.
+- ``cells.json`` lists every entry for chapters of other books.
+- Notebooks are executed anew when the library, the catalog, the scenario or the lock changes.
+"""
+
+import functools
+import hashlib
+import json
+from pathlib import Path
+
+from docutils import nodes
+from myst_nb.core.render import MimeRenderPlugin
+from sphinx.domains import Domain
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.nodes import make_refnode
+
+import costlib
+from costlib.book import MIME
+from costlib.book.stated import rows
+from costlib.scenario import load
+from costlib.units import Quantity, show
+
+LOG = logging.getLogger(__name__)
+STATED = "book/stated-values.csv"
+
+
+# ---------------------------------------------------------------- what a page publishes
+
+
+class Values(Domain):
+    """The values that the pages publish, by key; and which page quotes which."""
+
+    name, label = "cost", "Values"
+    initial_data = {"values": {}, "quotes": {}}  # key -> record; page -> keys
+    data_version = 1
+
+    @property
+    def values(self):
+        return self.data["values"]
+
+    def publish(self, page, record, location):
+        key = record["key"]
+        if self.values.get(key, {}).get("page", page) != page:
+            LOG.warning("the value %r is stated on %s too", key, self.values[key]["page"], location=location)
+        self.values[key] = record | {"page": page}
+
+    def clear_doc(self, docname):
+        for key in [key for key, record in self.values.items() if record["page"] == docname]:
+            del self.values[key]
+        self.data["quotes"].pop(docname, None)
+
+    def merge_domaindata(self, docnames, otherdata):
+        for key, record in otherdata["values"].items():
+            if record["page"] in docnames:
+                self.values[key] = record
+        self.data["quotes"].update({page: keys for page, keys in otherdata["quotes"].items() if page in docnames})
+
+    def resolve_any_xref(self, *_):
+        return []
+
+
+class Published(MimeRenderPlugin):
+    """Turns what a cell published into the nodes of the page."""
+
+    mime_priority_overrides = [("*", mime, 1) for mime in MIME.values()]
+
+    @staticmethod
+    def handle_mime(renderer, data, inline):
+        for kind, build in (("value", _value), ("figure", _figure), ("table", _table)):
+            if data.mime_type == MIME[kind]:
+                return build(renderer, data)
+        return None
+
+
+def _value(renderer, data):
+    """The box under a stated cell: key, value, and what the source states."""
+    env, record = renderer.renderer.sphinx_env, data.content
+    env.get_domain("cost").publish(env.docname, record, (env.docname, data.line))
+    box = nodes.container(classes=["stated"])
+    line = nodes.paragraph("", "", nodes.literal(text=record["key"]), nodes.Text(" = "))
+    line += nodes.strong(text=record["printed"])
+    row = _rows(env.app.srcdir).get(record["key"])
+    if row:
+        agrees = row.expected == record["printed"]
+        mark = "" if _scenario().file else ("✓ " if agrees else "✗ ")
+        line += nodes.inline(text=f" {mark}stated: {row.stated}", classes=["source"])
+    box += line
+    _anchor(renderer, box, record["key"])
+    return [box]
+
+
+def _figure(renderer, data):
+    content = data.content
+    figure = nodes.figure(classes=["costlib"])
+    for theme in ("light", "dark"):
+        image = content[theme].encode()
+        name = f"{content['key']}-{theme}-{hashlib.sha256(image).hexdigest()[:8]}.svg"
+        uri = renderer.write_file([name], image, exists_ok=True)
+        figure += nodes.image(uri=uri, alt=content["alt"], classes=[f"only-{theme}"])
+    caption = nodes.caption()
+    figure += caption
+    with renderer.renderer.current_node_context(caption):
+        renderer.renderer.nested_render_text(content["caption"], data.line or 0, inline=True)
+    _anchor(renderer, figure, content["key"])
+    return [figure]
+
+
+def _table(renderer, data):
+    content, holder = data.content, nodes.container()
+    text = f":::{{table}} {content['caption']}\n:name: {content['key']}\n\n{content['grid']}\n:::"
+    with renderer.renderer.current_node_context(holder):
+        renderer.renderer.nested_render_text(text, data.line or 0)
+    return holder.children
+
+
+def _anchor(renderer, node, key):
+    node["names"].append(key)
+    renderer.renderer.document.note_explicit_target(node, node)
+
+
+def label_equations(app, doctree):
+    """Give every labelled equation an entry in objects.inv; Sphinx gives it none."""
+    for node in doctree.findall(nodes.math_block):
+        if label := node.get("label"):
+            labels = app.env.get_domain("std").labels
+            labels[label] = (app.env.docname, f"equation-{label}", label)
+
+
+# ---------------------------------------------------------------- how a page quotes
+
+
+class quoted(nodes.Inline, nodes.Element):
+    """A place in a page that waits for a value; ``shows`` says what of it."""
+
+
+class Val(SphinxRole):
+    """``{val}`key``` prints a value as stated; ``{val}`key:2 ms``` with other digits, in another unit."""
+
+    def run(self):
+        key, _, form = self.text.partition(":")
+        return [_quote(self.env, key, form=form, location=self.get_source_info())], []
+
+
+def _quote(env, key, shows="value", **attributes):
+    env.get_domain("cost").data["quotes"].setdefault(env.docname, set()).add(key)
+    return quoted(key=key, shows=shows, **attributes)
+
+
+class Ledger(SphinxDirective):
+    """Every row of the stated values, by page: stated, computed, and whether they agree."""
+
+    def run(self):
+        pages = {}
+        for row in _rows(self.env.app.srcdir).values():
+            pages.setdefault(row.page, []).append(row)
+        mine = bool(_scenario().file)
+        header = ["Value", "Quantity", "Stated"] + (["Reference", "Yours"] if mine else ["Computed", "Agrees"])
+        return [self.table(page, header, group, mine) for page, group in pages.items()]
+
+    def table(self, page, header, group, mine):
+        built = page in {Path(doc).name for doc in self.env.found_docs}
+        body = []
+        for row in group:
+            computed = self.quote(row, "value")
+            last = [nodes.Text(_expected(row)), computed] if mine else [computed, self.quote(row, "verdict")]
+            note = f"{row.quantity} ({row.place})" + (f": {row.remark}" if row.remark else "")
+            body.append([self.quote(row, "key"), nodes.Text(note), nodes.Text(row.stated), *last])
+        table = _grid(header, body, f"{page.replace('-', ' ').capitalize()}: ", classes=["ledger"])
+        if built:
+            table[0] += _quote(self.env, page, shows="count", keys=[row.key for row in group])
+        else:
+            table[0] += nodes.Text("this page is not written yet")
+        table["names"].append(f"ledger-{page}")
+        self.state.document.note_explicit_target(table, table)
+        return table
+
+    def quote(self, row, shows):
+        return _quote(self.env, row.key, shows=shows, missing="–", form="")
+
+
+def _grid(header, body, title, classes):
+    """A docutils table of inline nodes."""
+    group = nodes.tgroup("", *[nodes.colspec(colwidth=1) for _ in header], cols=len(header))
+    group += nodes.thead("", _line([nodes.Text(text) for text in header]))
+    group += nodes.tbody("", *[_line(cells) for cells in body])
+    return nodes.table("", nodes.title("", title), group, classes=classes)
+
+
+def _line(cells):
+    return nodes.row("", *[nodes.entry("", nodes.paragraph("", "", cell)) for cell in cells])
+
+
+def _expected(row):
+    try:
+        return row.expected
+    except Exception:
+        return row.computed
+
+
+class Resolve(SphinxPostTransform):
+    """Puts the values into the pages, when all of them are known."""
+
+    default_priority = 5  # after myst-nb has chosen among the outputs of each cell
+
+    def run(self, **_):
+        self.values = self.env.get_domain("cost").values
+        for node in list(self.document.findall(quoted)):
+            record = self.values.get(node["key"])
+            if record is None and "missing" not in node and node["shows"] != "count":
+                LOG.warning("no page states the value %r", node["key"], location=node.get("location"))
+            node.replace_self(getattr(self, f"show_{node['shows']}")(node, record))
+
+    def show_value(self, node, record):
+        if record is None:
+            return nodes.Text(node.get("missing", "?"))
+        try:
+            text = printed(record, node["form"])
+        except Exception as error:
+            LOG.warning("cannot print %r as %r: %s", node["key"], node["form"], error, location=node.get("location"))
+            return nodes.Text("?")
+        return self.link(record, _data(record, text))
+
+    def show_key(self, node, record):
+        name = nodes.literal(text=node["key"])
+        return self.link(record, name) if record else name
+
+    def show_verdict(self, node, record):
+        return nodes.Text("–" if record is None else "yes" if self.agrees(record) else "no")
+
+    def show_count(self, node, _):
+        found = [self.values[key] for key in node["keys"] if key in self.values]
+        if _scenario().file:
+            return nodes.Text(f"{len(found)} of {len(node['keys'])} computed for your scenario")
+        return nodes.Text(f"{sum(map(self.agrees, found))} of {len(node['keys'])} agree")
+
+    def agrees(self, record):
+        return _rows(self.env.app.srcdir)[record["key"]].expected == record["printed"]
+
+    def link(self, record, child):
+        link = make_refnode(self.app.builder, self.env.docname, record["page"], record["key"], child)
+        link["classes"].append("val")
+        return link
+
+
+def printed(record, form=""):
+    """How a record is printed: as it was stated, or with the digits and unit that a role asks for."""
+    if not form:
+        return record["printed"]
+    digits, _, unit = form.strip().partition(" ")
+    if not digits.isdigit():
+        digits, unit = record["digits"], form.strip()
+    return show(Quantity(float(record["value"]), record["unit"]), unit or None, int(digits))
+
+
+class value(nodes.inline):
+    """A printed value, with its number at full precision beside it."""
+
+
+def _data(record, text):
+    number, space, unit = text.partition(" ")
+    return value("", number + ("\u00a0" if space else "") + unit, key=record["key"], value=record["value"])
+
+
+def _visit_value(writer, node):
+    writer.body.append(writer.starttag(node, "data", "", value=str(node["value"]), **{"data-key": node["key"]}))
+
+
+def _depart_value(writer, _):
+    writer.body.append("</data>")
+
+
+def _as_text(*_):
+    """Nothing around the text, in builders without data elements."""
+
+
+# ---------------------------------------------------------------- the build
+
+
+@functools.cache
+def _rows(srcdir):
+    return rows(Path(srcdir) / STATED)
+
+
+@functools.cache
+def _scenario():
+    return costlib.load()
+
+
+def _digest(*files):
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def key_caches(app, config):
+    """Keep executed notebooks and pages for as long as what they computed from stays the same."""
+    library = [f for f in Path(costlib.__file__).parent.rglob("*") if f.suffix in (".py", ".toml", ".txt")]
+    scenario = [Path(_scenario().file)] if _scenario().file else []
+    root = Path(app.srcdir)
+    computed_from = _digest(*library, *scenario, root / "requirements.txt")
+    config.nb_execution_cache_path = str(root / "_build" / ".jupyter_cache" / computed_from)
+    config.costlib_state = computed_from + _digest(root / STATED)
+
+
+def pages_to_rewrite(app, env):
+    """Pages that quote what has changed since they were written."""
+    domain = env.get_domain("cost")
+    before, now = domain.data.get("written", {}), {key: dict(record) for key, record in domain.values.items()}
+    domain.data["written"] = now
+    changed = {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
+    return [page for page, keys in domain.data["quotes"].items() if keys & changed] if before else []
+
+
+def write_cells(app, error):
+    """Write cells.json: what a citing chapter needs of every value."""
+    if error or app.builder.format != "html":
+        return
+    cells = {}
+    for key, record in sorted(app.env.get_domain("cost").values.items()):
+        row = _rows(app.srcdir).get(key)
+        cells[key] = {
+            "name": row.quantity if row else key.replace("-", " "),
+            **{field: record[field] for field in ("value", "unit", "printed")},
+            "page": f"{record['page']}.html",
+            "anchor": key,
+            "stated": row.stated if row else None,
+            "source": f"{row.source}, {row.place}" if row else None,
+        }
+    content = {"scenario": _scenario().file and Path(_scenario().file).name or "reference", "cells": cells}
+    Path(app.outdir, "cells.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def setup(app):
+    app.add_domain(Values)
+    app.add_node(quoted)
+    app.add_node(value, html=(_visit_value, _depart_value), latex=(_as_text, _as_text), text=(_as_text, _as_text))
+    app.add_role("val", Val())
+    app.add_directive("ledger", Ledger)
+    app.add_post_transform(Resolve)
+    app.add_config_value("costlib_state", "", "env")  # every page is read anew when it changes
+    app.connect("config-inited", key_caches, priority=100)
+    app.connect("doctree-read", label_equations)
+    app.connect("env-updated", pages_to_rewrite)
+    app.connect("build-finished", write_cells)
+    return {"version": costlib.__version__, "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

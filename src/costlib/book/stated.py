@@ -1,0 +1,55 @@
+"""What the sources state: the rows of ``stated-values.csv``, and what a cell must print to agree."""
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from costlib.units import Quantity, show
+
+__all__ = ["Row", "rows"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure that a source states, beside an independent calculation of it."""
+
+    key: str
+    page: str
+    source: str
+    place: str
+    quantity: str
+    stated: str
+    computed: str
+    unit: str
+    remark: str
+
+    @property
+    def number(self):
+        """The number stated, as written; None where the source has words, a rule or a range."""
+        found = re.match(r"\d[\d,]*(\.\d+)?(?![\d.,]*\w)", self.stated)
+        return found[0] if found and not re.search(r"\d to \S", self.stated) else None
+
+    @property
+    def digits(self):
+        """Significant digits stated: zeros at the end of a whole number are not."""
+        if self.number is None:
+            return 3
+        digits = re.sub(r"\D", "", self.number).lstrip("0")
+        return len(digits if "." in self.number else digits.rstrip("0"))
+
+    @property
+    def expected(self):
+        """What the cell prints if it agrees: the stated number, or the independent one where there is none."""
+        text = self.number or self.computed
+        try:
+            number = float(text.replace(",", ""))
+        except ValueError:
+            return text  # a verdict
+        return show(Quantity(number, self.unit), digits=self.digits)
+
+
+def rows(path):
+    """The rows of a file of stated values, by key."""
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return {row["key"]: Row(**row) for row in csv.DictReader(file)}

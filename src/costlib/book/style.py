@@ -1,0 +1,70 @@
+"""How figures look: one style, drawn for light pages, recoloured for dark ones."""
+
+import io
+
+__all__ = ["BLUE", "GREEN", "INK", "MUTED", "ORANGE", "PURPLE", "axes", "dark", "svg"]
+
+# Colours that stay apart for the colour-blind (Okabe and Ito), each with its twin for dark pages.
+INK, MUTED, GRID = "#1f2328", "#59636e", "#d1d9e0"
+BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#b84a00", "#00795a", "#a0408f"
+_DARK = {
+    INK: "#f0f3f6",
+    MUTED: "#a9b3be",
+    GRID: "#3d444d",
+    BLUE: "#56b4e9",
+    ORANGE: "#ff9d5c",
+    GREEN: "#3dd6a3",
+    PURPLE: "#e59bd6",
+}
+_STYLE = {
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.grid.which": "major",
+    "axes.axisbelow": True,
+    "axes.titlelocation": "left",
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "lines.linewidth": 1.8,
+    "font.size": 10.5,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "costlib",  # the same figure is the same file
+}
+
+
+def axes(columns=1, **options):
+    """A new figure and its axes, in the style of the book; options as for ``matplotlib.pyplot.subplots``."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams.update(_STYLE)
+    size = (5.6, 3.7) if columns == 1 else (5.6, 3.1 * columns)
+    drawn, ax = pyplot.subplots(columns, 1, figsize=size, **options)
+    pyplot.close(drawn)  # shown when published, not at the end of the cell
+    return drawn, ax
+
+
+def svg(drawn):
+    """A figure as SVG, the same bytes for the same figure."""
+    text = io.StringIO()
+    drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return text.getvalue()
+
+
+def dark(image):
+    """The SVG recoloured for a dark page."""
+    for light, on_dark in _DARK.items():
+        image = image.replace(light, on_dark)
+    return image

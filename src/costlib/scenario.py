@@ -1,0 +1,193 @@
+"""A scenario: a model on a node under a workload, and a reader's changes to any part of it.
+
+The reference scenario, ``reference.toml``, is that of the appendix. A file of
+the reader's lays over it whatever it names: a part by its name in the catalog,
+or single values of a part::
+
+    accelerator = "h200-sxm"
+
+    [model]
+    from = "qwen3-32b"
+
+    [workload]
+    context = "65536 token"
+"""
+
+import dataclasses
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from costlib import catalog, serving
+from costlib.hardware import RATES, Accelerator, Link, Node
+from costlib.model import Model
+from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, size
+from costlib.units import Quantity
+
+__all__ = ["VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load"]
+
+VARIABLE = "COSTLIB_SCENARIO"  # the environment variable that names a reader's file
+REFERENCE = Path(__file__).with_name("reference.toml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision(Part):
+    """How many bytes each number takes, and at which precision the arithmetic runs."""
+
+    weights: Quantity = size("byte/parameter", 0.1, 8, "stored size of a weight")
+    kv_cache: Quantity = size("byte/element", 0.1, 8, "stored size of an element of the KV cache")
+    activations: Quantity = size("byte/element", 0.5, 8, "size of an activation that accelerators exchange")
+    arithmetic: str = choice(RATES, "precision computed in")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserve(Part):
+    """What a node's memory holds besides attention state."""
+
+    weights: Quantity = size("byte/parameter", 0.1, 8, "stored size of a weight in the node's memory")
+    runtime: Quantity = size("byte", "0 B", "10 TB", "runtime, activations and fragments")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload(Part):
+    """What the agents ask for."""
+
+    prompt: Quantity = size("token", 1, 1e8, "prompt of the example call")
+    output: Quantity = size("token", 1, 1e7, "output of the example call")
+    context: Quantity = size("token", 1, 1e8, "context of a trajectory")
+    observation: Quantity = size("token", 1, 1e8, "tool result that a resumed trajectory prefills")
+    batch: Quantity = size("sequence", 1, 1e6, "streams that a server decodes together")
+    token_rate: Quantity = size("token/second/sequence", 0.01, 1e5, "output rate of a stream")
+    start_rate: Quantity = size("sequence/second", 1e-6, 1e6, "trajectories started a second")
+    turns: Quantity = size("", 1, 1e6, "turns of a trajectory")
+    model_time: Quantity = size("second", "1 ms", "1e6 s", "model time of a turn")
+    tool_time: Quantity = size("second", 0, 1e6, "tool time of a turn")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """Everything a page computes from."""
+
+    model: Model
+    accelerator: Accelerator
+    node: Node
+    link: Link
+    host_link: Link
+    precision: Precision
+    reserve: Reserve
+    workload: Workload
+    file: str = ""  # the reader's file; empty for the reference
+
+    @property
+    def peak_rate(self):
+        """Dense rate of one accelerator at the precision computed in."""
+        return self.accelerator.peak_rate(self.precision.arithmetic)
+
+    @property
+    def weights(self):
+        """Bytes of all weights as they are read in a step."""
+        return serving.weight_bytes(self.model.parameters, self.precision.weights)
+
+    @property
+    def node_memory(self):
+        """Memory of all accelerators of the node."""
+        return self.accelerator.memory * (self.node.accelerators / Quantity(1, "accelerator"))
+
+
+PARTS = {f.name: f.type for f in dataclasses.fields(Scenario) if f.name != "file"}
+_CATALOG_KIND = {name: name.removeprefix("host_") for name in PARTS if name.removeprefix("host_") in catalog.KINDS}
+
+
+def load(path=None):
+    """The reference scenario, with a reader's file laid over it.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        A TOML file; by default the one that the environment variable
+        ``COSTLIB_SCENARIO`` names, if it is set.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or has an unknown key, a wrong unit, a value
+        missing or beyond its limits: with file, key, what was given, what is wanted.
+
+    Examples
+    --------
+    >>> load().model.parameters.to("Gparameter").magnitude
+    70.6
+    """
+    path = path or os.environ.get(VARIABLE)
+    chosen = {}
+    for file in [REFERENCE, *([Path(path)] if path else [])]:
+        _lay_over(chosen, _table(file), file)
+    scenario = Scenario(**chosen, file=str(path or ""))
+    try:
+        scenario.peak_rate  # noqa: B018 - asked for now, so that a page need not fail on it
+    except InputError as error:
+        raise InputError(f"{path or REFERENCE.name}: {error}; set [precision] arithmetic") from None
+    return scenario
+
+
+def _table(file):
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: is not a text file; wanted TOML") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{file}: is not TOML: {error}") from None
+
+
+def _lay_over(chosen, table, file):
+    """Change the chosen parts as one file says."""
+    for key in table:
+        if key not in PARTS:
+            raise InputError(f"{file}: unknown key {key!r}; {nearest(key, PARTS)}")
+    for name in PARTS:
+        if name in table:
+            chosen[name] = _part(name, chosen.get(name), table[name], file)
+        elif name in ("link", "host_link") and "node" in table:  # a new node brings its links
+            chosen[name] = _named(name, getattr(chosen["node"], name), file)
+
+
+def _part(name, current, given, file):
+    if isinstance(given, str):
+        return _named(name, given, file)
+    where = f"{file}: [{name}]"
+    if not isinstance(given, dict):
+        raise InputError(f"{where} = {given!r}; wanted a table" + (" or a name" if name in _CATALOG_KIND else ""))
+    changes = dict(given)
+    if "from" in changes and name in _CATALOG_KIND:
+        current = _named(name, changes.pop("from"), file)
+    source, notes = changes.pop("source", file.name), changes.pop("notes", {})
+    if not isinstance(source, str):
+        raise InputError(f"{where} source = {source!r}; wanted a text")
+    if not isinstance(notes, dict) or not all(isinstance(note, str) for note in notes.values()):
+        raise InputError(f"{where} notes = {notes!r}; wanted a table of texts, by key")
+    origin = {key: Origin(title=source, note=notes.get(key, "")) for key in changes}
+    if current is None:
+        return build(PARTS[name], changes, where, origin)
+    values = read(PARTS[name], changes, where)
+    if values:
+        values.setdefault("title", current.title.removesuffix(", changed") + ", changed")
+    try:
+        return dataclasses.replace(current, **values, origin={**current.origin, **origin})
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _named(name, given, file):
+    if name not in _CATALOG_KIND:
+        raise InputError(f"{file}: {name} = {given!r}; wanted a table [{name}]")
+    try:
+        return catalog.part(_CATALOG_KIND[name], given)
+    except InputError as error:
+        raise InputError(f"{file}: {name}: {error}") from None
