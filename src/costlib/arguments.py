@@ -19,7 +19,7 @@ def takes(*, returns, **units):
     """Check a function's arguments and convert them, and its result, to the units declared.
 
     Every argument has to be finite and more than zero; ``"token >= 0"`` allows
-    zero, ``"token <= 1"`` sets an upper limit, and a default of None allows None.
+    zero, ``"byte >= -inf"`` either sign, and a default of None allows None.
     Numbers and arrays of numbers pass only where the unit is ``""``.
 
     Parameters
@@ -38,6 +38,7 @@ def takes(*, returns, **units):
 
     def decorate(function):
         signature = inspect.signature(function)
+        result = Quantity(1, returns).units
         if list(wanted) != list(signature.parameters):
             raise TypeError(f"{function.__name__}{signature} declares units for {', '.join(wanted)}")
 
@@ -52,7 +53,7 @@ def takes(*, returns, **units):
                     bound.arguments[name] = wanted[name].converted(value)
                 except ArgumentError as error:
                     raise ArgumentError(f"{function.__name__}: {name} = {error}; wanted {wanted[name]}") from None
-            return function(**bound.arguments).to(returns)
+            return function(**bound.arguments).to(result)
 
         checked.units = {name: want.unit for name, want in wanted.items()}
         checked.returns = returns
@@ -61,35 +62,50 @@ def takes(*, returns, **units):
     return decorate
 
 
+_RANGES = {"": "more than zero", "0": "zero or more", "1": "one or more", "-inf": "finite"}
+
+
 class _Wanted:
     """What one argument must be: a unit and a range."""
 
     def __init__(self, text):
         self.unit, _, low = text.partition(" >= ")
-        self.zero_allowed = low == "0"
-        Quantity(1, self.unit)  # a misspelt unit fails at import
+        self.range = _RANGES[low]
+        self.low = float(low or 0)
+        self.low_allowed = bool(low)
+        self.units = Quantity(1, self.unit).units  # a misspelt unit fails at import
 
     def __str__(self):
         name = show(Quantity(2, self.unit)).partition(" ")[2]
-        sign = "zero or more" if self.zero_allowed else "more than zero"
-        return f"a quantity in {name}, {sign}" if name else f"a number, {sign}"
+        return f"a quantity in {name}, {self.range}" if name else f"a number, {self.range}"
 
     def converted(self, value):
         if isinstance(value, str | bytes) or value is None:
             raise ArgumentError(f"{value!r} is no quantity")
-        if not isinstance(value, Quantity):
-            value = Quantity(value)
-            if self.unit:
-                raise ArgumentError(f"{_shown(value)} has no unit")
+        bare = not isinstance(value, Quantity)
+        if bare:
+            value = _wrapped(value)
         value = Quantity(_floats(value.magnitude), value.units)
+        if bare and self.unit:
+            raise ArgumentError(f"{_shown(value)} has no unit")
         try:
-            value = value.to(self.unit)
+            value = value.to(self.units)
         except pint.DimensionalityError:
             raise ArgumentError(f"{_shown(value)} has another dimension") from None
         low, high = _extremes(value.magnitude)
-        if not (low > 0 or (self.zero_allowed and low == 0)) or high == math.inf:  # a NaN is neither
+        if not (low > self.low or (self.low_allowed and low == self.low)) or high == math.inf or low == -math.inf:
             raise ArgumentError(_shown(value))
         return value
+
+
+def _wrapped(value):
+    """What came without a unit, as a quantity without dimension."""
+    if hasattr(value, "magnitude"):
+        raise ArgumentError(f"{value!r} belongs to another unit registry")
+    try:
+        return Quantity(value)
+    except (TypeError, ValueError):  # pint and numpy each have their own word for it
+        raise ArgumentError(f"{value!r} is no quantity") from None
 
 
 def _floats(magnitude):
@@ -100,7 +116,10 @@ def _floats(magnitude):
         return magnitude.astype(float, copy=False)
     if isinstance(magnitude, bool) or not isinstance(magnitude, int | float):
         raise ArgumentError(f"{magnitude!r} is no number")
-    return float(magnitude)
+    try:
+        return float(magnitude)
+    except OverflowError:
+        raise ArgumentError("a whole number too large to compute with") from None
 
 
 def _extremes(magnitude):

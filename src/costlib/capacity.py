@@ -51,6 +51,7 @@ def state_pool(memory, weights, reserve):
     return memory - weights - reserve
 
 
+@takes(pool="byte >= -inf", state="byte", returns="sequence")
 def resident_sequences(pool, state):
     r"""Contexts whose state the pool holds at once.
 
@@ -88,9 +89,4 @@ def resident_sequences(pool, state):
     >>> show(resident_sequences(quantity("526.0 GB"), quantity("10.74 GB")))
     '48 sequences'
     """
-    return _whole(maximum(pool, 0 * pool), state)
-
-
-@takes(pool="byte >= 0", state="byte", returns="sequence")
-def _whole(pool, state):
-    return Quantity((pool / state).m_as("") // 1, "sequence")
+    return Quantity((maximum(pool, Quantity(0.0, "byte")) / state).m_as("") // 1, "sequence")

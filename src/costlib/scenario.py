@@ -142,7 +142,7 @@ def _table(file):
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{file}: is not a text file; wanted TOML") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also a whole number of thousands of digits
         raise InputError(f"{file}: is not TOML: {error}") from None
 
 
@@ -152,10 +152,10 @@ def _lay_over(chosen, table, file):
         if key not in PARTS:
             raise InputError(f"{file}: unknown key {key!r}; {nearest(key, PARTS)}")
     for name in PARTS:
+        if name in ("link", "host_link") and "node" in table:  # a new node brings its links
+            chosen[name] = _named(name, getattr(chosen["node"], name), file)
         if name in table:
             chosen[name] = _part(name, chosen.get(name), table[name], file)
-        elif name in ("link", "host_link") and "node" in table:  # a new node brings its links
-            chosen[name] = _named(name, getattr(chosen["node"], name), file)
 
 
 def _part(name, current, given, file):
@@ -187,6 +187,8 @@ def _part(name, current, given, file):
 def _named(name, given, file):
     if name not in _CATALOG_KIND:
         raise InputError(f"{file}: {name} = {given!r}; wanted a table [{name}]")
+    if not isinstance(given, str):
+        raise InputError(f"{file}: [{name}] from = {given!r}; wanted a name in the catalog")
     try:
         return catalog.part(_CATALOG_KIND[name], given)
     except InputError as error:

@@ -7,6 +7,7 @@ or says which key is wrong, what was given and what is wanted.
 
 import dataclasses
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -127,15 +128,21 @@ def _sized(f, given, where):
             raise UnitError(f"{given!r} has no unit")
         if value.dimensionless and _counts(meta["unit"]):
             value = Quantity(value.m_as(""), meta["unit"])
-    except UnitError as error:
+    except (UnitError, OverflowError) as error:
         raise InputError(f"{where}: {error}; wanted {_wanted(f)}") from None
     if not value.is_compatible_with(meta["unit"]):
-        raise InputError(f"{where} = {given!r} is in {show(value.units * 1.0)[2:]}; wanted {_wanted(f)}")
+        unit = show(Quantity(1, value.units))[2:]
+        raise InputError(f"{where} = {given!r} {f'is in {unit}' if unit else 'has no unit'}; wanted {_wanted(f)}")
     if not meta["low"] <= value <= meta["high"]:  # a NaN is not, either
         raise InputError(f"{where} = {given!r}; wanted {_wanted(f)}")
-    if _counts(meta["unit"]) and not float(value.m_as(meta["unit"])).is_integer():
+    if _counts(meta["unit"]) and not _whole(value.m_as(meta["unit"])):
         raise InputError(f"{where} = {given!r}; wanted a whole number: {_wanted(f)}")
     return value
+
+
+def _whole(number):
+    """Whether a number is whole, but for rounding: 1.001 times 1e9 is not, quite."""
+    return math.isclose(number, round(number), rel_tol=1e-12)
 
 
 def _counts(unit):

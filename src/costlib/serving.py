@@ -42,6 +42,7 @@ __all__ = [
 WEIGHT_WORK = Quantity(2, "operation/parameter/token")  # one multiplication, one addition
 ATTENTION_WORK = Quantity(4, "operation/layer/channel/token/token")  # two for the score, two for the sum
 DECODED = Quantity(1, "token/sequence")  # each stream gets one token a step
+PER_STREAM = Quantity(1, "1/sequence")  # each stream reads a state of its own
 ALL_REDUCES = Quantity(2, "1/layer")  # after attention, and after the feed-forward block
 
 
@@ -622,8 +623,10 @@ def step_time(batch, weights, state, operations, peak_rate, bandwidth):
     >>> show(step_time(quantity("64 sequence"), W, quantity("10.7 GB"), o, pi, beta), "ms")
     '225 ms'
     """
-    memory = batch * (state / Quantity(1, "sequence")) + weights
-    return execution_time(batch * (DECODED * operations), memory, peak_rate, bandwidth)
+    # The few constants first, so that long arrays are gone through as seldom as by hand.
+    reading = batch * (state * (PER_STREAM / bandwidth)) + weights / bandwidth
+    computing = batch * (DECODED * operations / peak_rate)
+    return maximum(reading, computing)
 
 
 @takes(step_time="second", batch="sequence", returns="second/token")
@@ -722,7 +725,7 @@ def critical_batch(weights, state, operations, peak_rate, bandwidth):
     '∞ sequences'
     """
     gain = operations / peak_rate - state / bandwidth / Quantity(1, "token")
-    share = maximum(gain, 0 * gain) / (weights / bandwidth)
+    share = maximum(gain, Quantity(0.0, "second/token")) / (weights / bandwidth)
     return _reciprocal(share) / DECODED
 
 
@@ -794,7 +797,7 @@ def free_chunk(batch, weights, state, operations, peak_rate, bandwidth):
     """
     memory = (weights + batch * (state / Quantity(1, "sequence"))) / bandwidth
     spare = memory / (operations / peak_rate) - batch * DECODED
-    return maximum(spare, 0 * spare)
+    return maximum(spare, Quantity(0.0, "token"))
 
 
 @takes(
@@ -902,9 +905,10 @@ def chunk_starts(prompt, chunk):
     >>> chunk_starts(quantity("1000 token"), quantity("400 token")).magnitude.tolist()
     [0.0, 400.0, 800.0]
     """
-    if hasattr(prompt.magnitude, "shape") or hasattr(chunk.magnitude, "shape"):
-        raise ArgumentError("chunk_starts: prompt or chunk is an array; wanted one prompt and one chunk")
     import numpy
+
+    if numpy.ndim(prompt.magnitude) or numpy.ndim(chunk.magnitude):
+        raise ArgumentError("chunk_starts: prompt or chunk is an array; wanted one prompt and one chunk")
 
     return Quantity(numpy.arange(0, prompt.magnitude, chunk.magnitude), "token")
 
@@ -985,7 +989,7 @@ def inter_token_gap(step_times):
     return step_times.max() if hasattr(step_times.magnitude, "shape") else step_times
 
 
-@takes(tokens="token", experts="expert", experts_per_token="expert/token", returns="expert")
+@takes(tokens="token >= 1", experts="expert", experts_per_token="expert/token", returns="expert")
 def distinct_experts(tokens, experts, experts_per_token):
     r"""Expected number of different experts that a pass over so many tokens uses in a layer.
 
@@ -994,7 +998,7 @@ def distinct_experts(tokens, experts, experts_per_token):
     Parameters
     ----------
     tokens : Quantity [token]
-        Tokens of the pass, T. Scalar or array.
+        Tokens of the pass, T; at least one. Scalar or array.
     experts : Quantity [expert]
         Experts of the layer, E. Scalar or array.
     experts_per_token : Quantity [expert/token]
@@ -1026,14 +1030,20 @@ def distinct_experts(tokens, experts, experts_per_token):
     >>> show(distinct_experts(quantity("1 token"), E, k)), show(distinct_experts(quantity("32 token"), E, k))
     ('8 experts', '112 experts')
     """
-    chosen = (experts_per_token / experts * Quantity(1, "token")).m_as("")
-    if not (chosen <= 1 if not hasattr(chosen, "shape") else (chosen <= 1).all()):
-        raise ArgumentError("distinct_experts: experts_per_token is more than experts; wanted at most all of them")
+    chosen = _chosen_share("distinct_experts", experts, experts_per_token)
     return experts * (1 - (1 - chosen) ** tokens.magnitude)
 
 
+def _chosen_share(function, experts, experts_per_token):
+    """Share of a layer's experts that one token uses."""
+    chosen = (experts_per_token / experts * Quantity(1, "token")).m_as("")
+    if (chosen > 1 if not hasattr(chosen, "shape") else (chosen > 1).any()):
+        raise ArgumentError(f"{function}: experts_per_token is more than experts; wanted at most all of them")
+    return chosen
+
+
 @takes(
-    tokens="token",
+    tokens="token >= 1",
     parameters="parameter",
     active_parameters="parameter",
     experts="expert",
@@ -1044,12 +1054,12 @@ def distinct_experts(tokens, experts, experts_per_token):
 def weights_read(tokens, parameters, active_parameters, experts, experts_per_token, weight_precision):
     r"""Expected weights of a mixture of experts that a pass over so many tokens reads.
 
-    .. math:: \left(N_a + (D - k) \frac{N - N_a}{E - k}\right) b
+    .. math:: \left(N_a + (N - N_a) \left(1 - (1 - k / E)^{T - 1}\right)\right) b
 
     Parameters
     ----------
     tokens : Quantity [token]
-        Tokens of the pass. Scalar or array.
+        Tokens of the pass, T; at least one. Scalar or array.
     parameters : Quantity [parameter]
         All weights, N. Scalar or array.
     active_parameters : Quantity [parameter]
@@ -1073,8 +1083,9 @@ def weights_read(tokens, parameters, active_parameters, experts, experts_per_tok
 
     Notes
     -----
-    D is :func:`distinct_experts`. One token reads the active weights; a large
-    batch reads all. For mixtures whose layers have equally many experts.
+    One token reads the active weights; a large batch reads all. The share of the
+    rest is (D - k) / (E - k), with D of :func:`distinct_experts`. For mixtures
+    whose layers have equally many experts.
 
     References
     ----------
@@ -1087,16 +1098,16 @@ def weights_read(tokens, parameters, active_parameters, experts, experts_per_tok
     >>> show(weights_read(quantity("1 token"), *mixtral), "GB"), show(weights_read(quantity("64 token"), *mixtral), "GB")
     ('25.8 GB', '93.4 GB')
     """
-    chosen = experts_per_token * Quantity(1, "token")
     idle = parameters - active_parameters
     low = idle.magnitude if not hasattr(idle.magnitude, "min") else idle.magnitude.min()
     if low < 0:
         raise ArgumentError("weights_read: active_parameters is more than parameters; wanted at most all of them")
-    share = (distinct_experts(tokens, experts, experts_per_token) - chosen) / (experts - chosen)
+    chosen = _chosen_share("weights_read", experts, experts_per_token)
+    share = 1 - (1 - chosen) ** (tokens.magnitude - 1)
     return (active_parameters + share * idle) * weight_precision
 
 
-@takes(kv_heads="head", accelerators="accelerator", returns="")
+@takes(kv_heads="head", accelerators="accelerator >= 1", returns="")
 def state_copies(kv_heads, accelerators):
     r"""How many times tensor parallelism stores each byte of attention state.
 
@@ -1143,7 +1154,7 @@ def state_copies(kv_heads, accelerators):
     layers="layer",
     width="channel",
     activation_precision="byte/element",
-    accelerators="accelerator",
+    accelerators="accelerator >= 1",
     link_bandwidth="byte/second",
     latency="second >= 0",
     returns="second",
@@ -1207,7 +1218,7 @@ def all_reduce_time(tokens, layers, width, activation_precision, accelerators, l
     operations="operation/token",
     peak_rate="operation/second",
     bandwidth="byte/second",
-    accelerators="accelerator",
+    accelerators="accelerator >= 1",
     copies="",
     communication="second >= 0",
     returns="second",

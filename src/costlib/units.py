@@ -36,8 +36,8 @@ class _Registry(pint.UnitRegistry):
 
 
 def _strict(text):
-    """Refuse a comma that does not group thousands; pint drops every comma."""
-    if re.search(r",", re.sub(r"(?<![\d,.])\d{1,3}(,\d{3})+(?![\d,])", "", text)):
+    """Refuse a comma that does not group thousands, also that of 0,500; pint drops every comma."""
+    if re.search(r",", re.sub(r"(?<![\d,.])[1-9]\d{0,2}(,\d{3})+(?![\d,])", "", text)):
         raise UnitError(f"{text!r}: a comma may only group thousands, as in 1,979; write decimals with a point")
     return text
 
@@ -203,4 +203,4 @@ def _elementwise(name, scalar, one, other):
         return scalar(one, other)
     import numpy  # loaded already by whoever made the array
 
-    return getattr(numpy, name)(one, other)
+    return Quantity(getattr(numpy, name)(one.magnitude, other.m_as(one.units)), one.units)

@@ -98,12 +98,13 @@ def _value(renderer, data):
 
 def _figure(renderer, data):
     content = data.content
-    figure = nodes.figure(classes=["costlib"])
+    figure, images = nodes.figure(classes=["costlib"]), nodes.container()
+    figure += images  # apart, since the theme hides a caption beside an image that it hides
     for theme in ("light", "dark"):
         image = content[theme].encode()
         name = f"{content['key']}-{theme}-{hashlib.sha256(image).hexdigest()[:8]}.svg"
         uri = renderer.write_file([name], image, exists_ok=True)
-        figure += nodes.image(uri=uri, alt=content["alt"], classes=[f"only-{theme}"])
+        images += nodes.image(uri=uri, alt=content["alt"], classes=[f"only-{theme}"])
     caption = nodes.caption()
     figure += caption
     with renderer.renderer.current_node_context(caption):

@@ -2,7 +2,7 @@
 
 import io
 
-__all__ = ["BLUE", "GREEN", "INK", "MUTED", "ORANGE", "PURPLE", "axes", "dark", "svg"]
+__all__ = ["BLUE", "GREEN", "INK", "MUTED", "ORANGE", "PURPLE", "axes", "dark", "label", "svg"]
 
 # Colours that stay apart for the colour-blind (Okabe and Ito), each with its twin for dark pages.
 INK, MUTED, GRID = "#1f2328", "#59636e", "#d1d9e0"
@@ -54,6 +54,19 @@ def axes(columns=1, **options):
     drawn, ax = pyplot.subplots(columns, 1, figsize=size, **options)
     pyplot.close(drawn)  # shown when published, not at the end of the cell
     return drawn, ax
+
+
+def label(ax, x, y, text, colour, offset, ha="left"):
+    """Write a text beside the point (x, y), two quantities in the units of the axes, so many points away."""
+    ax.annotate(
+        text,
+        (x.magnitude, y.magnitude),
+        xytext=offset,
+        textcoords="offset points",
+        color=colour,
+        ha=ha,
+        annotation_clip=False,
+    )
 
 
 def svg(drawn):

@@ -1,0 +1,72 @@
+"""Collect the pages of the book for nbval, with what the sources state as the reference output.
+
+A page is a MyST notebook, and nbval reads only ``.ipynb``: jupytext turns one
+into the other, in memory. A cell that states a value of ``stated-values.csv``
+gets the stated figure as its reference, so it is never compared with its own past.
+"""
+
+import ast
+import os
+from pathlib import Path
+from unittest import mock
+
+import jupytext
+import nbformat
+from nbval.plugin import IPyNbFile
+
+from costlib.book import MIME
+from costlib.book.stated import rows
+from costlib.scenario import VARIABLE
+
+
+BOOK = Path(__file__).parent / "book"
+
+os.environ.pop(VARIABLE, None)  # the tests are about the reference scenario
+
+
+def stated_keys(source):
+    """Keys that a cell publishes, in order."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [c.args[0].value for c in calls if getattr(c.func, "id", "") == "state"]
+
+
+def is_page(path):
+    return path.suffix == ".md" and path.parent == BOOK and "format_name: myst" in path.read_text("utf-8")[:400]
+
+
+class Page(IPyNbFile):
+    """A page as nbval sees it."""
+
+    def collect(self):
+        notebook = jupytext.read(self.path, fmt="md:myst")
+        expected = {key: row.expected for key, row in rows(BOOK / "stated-values.csv").items() if row.page == self.path.stem}
+        names = [_expect(cell, expected) for cell in notebook.cells if cell.cell_type == "code"]
+        with mock.patch("nbval.plugin.nbformat.read", return_value=notebook):
+            for item, keys in zip(super().collect(), names, strict=True):
+                if keys:  # a failure names the values, not only the cell
+                    item.name += f" ({', '.join(keys)})"
+                    item._nodeid = f"{self.nodeid}::{item.name}"
+                yield item
+
+    def setup(self):
+        super().setup()
+        self.skip_compare += (MIME["value"],)
+
+
+def _expect(cell, expected):
+    """Give a cell the outputs that the sources state, and tell the keys that it publishes."""
+    keys = stated_keys(cell.source)
+    if any(key in expected for key in keys):
+        cell.execution_count = 1  # nbval compares only cells that have run
+        cell.metadata.setdefault("tags", []).append("nbval-check-output")
+        cell.outputs = [
+            nbformat.v4.new_output("display_data", {"text/plain": f"{key} = {expected.get(key, 'a value that no source states')}"})
+            for key in keys
+        ]
+    return keys
+
+
+def pytest_collect_file(file_path, parent):
+    if is_page(file_path):
+        return Page.from_parent(parent, path=file_path)
+    return None
