@@ -7,11 +7,14 @@ gets the stated figure as its reference, so it is never compared with its own pa
 
 import ast
 import os
+import subprocess
+import sys
 from pathlib import Path
 from unittest import mock
 
 import jupytext
 import nbformat
+import pytest
 from nbval.plugin import IPyNbFile
 
 from costlib.book import MIME
@@ -19,7 +22,8 @@ from costlib.book.stated import rows
 from costlib.scenario import VARIABLE
 
 
-BOOK = Path(__file__).parent / "book"
+ROOT = Path(__file__).parent
+BOOK = ROOT / "book"
 
 os.environ.pop(VARIABLE, None)  # the tests are about the reference scenario
 
@@ -70,3 +74,19 @@ def pytest_collect_file(file_path, parent):
     if is_page(file_path):
         return Page.from_parent(parent, path=file_path)
     return None
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The book, built strictly, from nothing but the notebooks already executed."""
+    return build(tmp_path_factory.mktemp("site"))
+
+
+def build(folder, **environment):
+    """Build the book into a folder, as ``make book`` does; where that fails or warns, so does the test."""
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "-W", "-n", "--keep-going", "--path-output", folder]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True)
+    said = done.stdout + done.stderr
+    complaints = [line for line in said.splitlines() if "WARNING" in line or "Error" in line]
+    assert (done.returncode, complaints) == (0, []), said[-2000:]
+    return folder / "_build" / "html"

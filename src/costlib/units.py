@@ -151,7 +151,7 @@ def show(value, unit=None, digits=3):
         return value
     value = Quantity(value).to(unit) if unit else Quantity(value)
     number = significant(value.magnitude, digits)
-    name = _unit_name(value.units, plural=number != "1")
+    name = unit_name(value.units, plural=number != "1")
     return f"{number} {name}".strip()
 
 
@@ -174,7 +174,7 @@ _COUNTED = {
 _LARGE = {"": "", "k": "thousand ", "M": "million ", "G": "billion ", "T": "trillion "}
 
 
-def _unit_name(units, plural):
+def unit_name(units, plural):
     """The unit's symbols, with what is counted spelled out: '70.6 billion parameters', 'USD per million tokens'."""
     above, *below = f"{units:~P}".split("/")
     words = "|".join(_COUNTED)

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from costlib.units import Quantity, show
+from costlib.units import Quantity, significant, unit_name
 
 __all__ = ["Row", "rows"]
 
@@ -43,10 +43,12 @@ class Row:
         """What the cell prints if it agrees: the stated number, or the independent one where there is none."""
         text = self.number or self.computed
         try:
-            number = float(text.replace(",", ""))
+            number, computed = float(text.replace(",", "")), float(self.computed)
         except ValueError:
             return text  # a verdict
-        return show(Quantity(number, self.unit), digits=self.digits)
+        # An exact result prints without the zeros that a source may put after the point.
+        written = text if self.number and number != computed else significant(number, self.digits)
+        return f"{written} {unit_name(Quantity(number, self.unit).units, plural=written != '1')}".strip()
 
 
 def rows(path):

@@ -1,0 +1,73 @@
+"""costlib.kv_cache: stated values, limits and identities."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from costlib.kv_cache import bytes_per_token, context_state, latent_bytes_per_token
+from costlib.units import Quantity, quantity, show
+
+steady = settings(derandomize=True, deadline=None, max_examples=60)
+
+LAYERS, HEAD_DIM, PRECISION = quantity("80 layer"), quantity("128 channel/head"), quantity("2 B/element")
+PER_TOKEN = quantity("327680 B/token")
+
+tokens = st.integers(0, 10**7).map(lambda n: Quantity(n, "token"))
+windows = st.integers(1, 10**6).map(lambda n: Quantity(n, "token"))
+
+
+@pytest.mark.parametrize("heads, stated", [(64, 2_621_440), (8, 327_680), (1, 40_960)], ids=["MHA", "GQA", "MQA"])
+def test_bytes_per_token_of_the_reference_geometry(heads, stated):
+    assert bytes_per_token(LAYERS, Quantity(heads, "head"), HEAD_DIM, PRECISION).magnitude == stated
+
+
+@pytest.mark.parametrize("heads, stated", [(64, "85.9 GB"), (8, "10.7 GB"), (1, "1.34 GB")], ids=["MHA", "GQA", "MQA"])
+def test_state_of_a_32k_context(heads, stated):
+    per_token = bytes_per_token(LAYERS, Quantity(heads, "head"), HEAD_DIM, PRECISION)
+    assert show(context_state(quantity("32768 token"), per_token), "GB") == stated
+
+
+def test_10_737_gb_are_10_gib():
+    state = context_state(quantity("32768 token"), PER_TOKEN)
+    assert state.m_as("GB") == pytest.approx(10.737, abs=5e-4)
+    assert state.m_as("GiB") == 10
+
+
+def test_an_8_bit_cache_is_half_of_a_16_bit_one():
+    one, other = (bytes_per_token(LAYERS, quantity("8 head"), HEAD_DIM, Quantity(b, "byte/element")) for b in (1, 2))
+    assert one.magnitude == 163_840
+    assert (one / other).magnitude == 0.5
+
+
+def test_a_latent_is_kept_once_not_as_key_and_value():
+    """Doubled and without the positional key it would be 124,928: github.com/LMCache/LMCache/pull/694."""
+    size = latent_bytes_per_token(quantity("61 layer"), quantity("512 channel"), quantity("64 channel"), PRECISION)
+    assert size.magnitude == 70_272
+
+
+@steady
+@given(tokens, windows)
+def test_a_window_never_keeps_more_than_the_whole_context(context, window):
+    assert context_state(context, PER_TOKEN, window) <= context_state(context, PER_TOKEN)
+
+
+@steady
+@given(tokens, windows)
+def test_a_window_as_long_as_the_context_changes_nothing(context, window):
+    longer = max(window, context)
+    assert context_state(context, PER_TOKEN, longer) == context_state(context, PER_TOKEN)
+
+
+@steady
+@given(tokens, windows)
+def test_a_full_window_stays_as_it_is(beyond, window):
+    assert context_state(window + beyond, PER_TOKEN, window) == (window * PER_TOKEN).to("byte")
+
+
+def test_a_context_shorter_than_the_window_takes_no_more_than_itself():
+    """A ring sized for a window of 1,024 where a context has 128: github.com/tenstorrent/tt-xla/issues/5727."""
+    assert context_state(quantity("128 token"), PER_TOKEN, quantity("1024 token")) == (128 * PER_TOKEN.magnitude) * quantity("1 B")
+
+
+def test_an_empty_context_has_no_state():
+    assert context_state(quantity("0 token"), PER_TOKEN) == quantity("0 B")
