@@ -31,7 +31,7 @@ os.environ.pop(VARIABLE, None)  # the tests are about the reference scenario
 def stated_keys(source):
     """Keys that a cell publishes, in order."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    return [c.args[0].value for c in calls if getattr(c.func, "id", "") == "state"]
+    return [ast.literal_eval(c.args[0]) for c in calls if getattr(c.func, "id", "") == "state"]
 
 
 def is_page(path):

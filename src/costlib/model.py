@@ -75,7 +75,7 @@ class Model(Part):
             raise ValueError(
                 f"active_parameters = {self.active_parameters:~P} is not less than parameters = {self.parameters:~P}"
             )
-        if self.experts and self.experts_per_token.magnitude > self.experts.magnitude:
+        if self.experts and self.experts_per_token.m_as("expert/token") > self.experts.m_as("expert"):
             raise ValueError(f"experts_per_token = {self.experts_per_token:~P} is more than experts = {self.experts:~P}")
         attending = sum(kind.layers for kind in self.attention)
         if attending > self.layers:

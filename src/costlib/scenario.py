@@ -25,7 +25,7 @@ from costlib.model import Model
 from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, size
 from costlib.units import Quantity
 
-__all__ = ["VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load"]
+__all__ = ["REFERENCE", "VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load"]
 
 VARIABLE = "COSTLIB_SCENARIO"  # the environment variable that names a reader's file
 REFERENCE = Path(__file__).with_name("reference.toml")
@@ -106,7 +106,7 @@ def load(path=None):
     ----------
     path : path-like, optional
         A TOML file; by default the one that the environment variable
-        ``COSTLIB_SCENARIO`` names, if it is set.
+        ``COSTLIB_SCENARIO`` names, if it is set. ``REFERENCE`` gives the reference scenario itself.
 
     Returns
     -------
@@ -123,15 +123,15 @@ def load(path=None):
     >>> load().model.parameters.to("Gparameter").magnitude
     70.6
     """
-    path = path or os.environ.get(VARIABLE)
+    path = path or os.environ.get(VARIABLE) or REFERENCE
     chosen = {}
-    for file in [REFERENCE, *([Path(path)] if path else [])]:
+    for file in dict.fromkeys([REFERENCE, Path(path)]):
         _lay_over(chosen, _table(file), file)
-    scenario = Scenario(**chosen, file=str(path or ""))
+    scenario = Scenario(**chosen, file="" if path == REFERENCE else str(path))
     try:
         scenario.peak_rate  # noqa: B018 - asked for now, so that a page need not fail on it
     except InputError as error:
-        raise InputError(f"{path or REFERENCE.name}: {error}; set [precision] arithmetic") from None
+        raise InputError(f"{path}: {error}; set [precision] arithmetic") from None
     return scenario
 
 

@@ -41,11 +41,11 @@ def record_of(value, unit, digits):
     """A value as plain data: its number at full precision, its unit, and how it is printed."""
     printed = show(value, unit, digits)
     if isinstance(value, str):
-        return {"value": value, "unit": "", "digits": digits, "printed": printed}
+        return {"value": value, "number": False, "unit": "", "digits": digits, "printed": printed}
     value = Quantity(value).to(unit) if unit else Quantity(value)
     number = float(value.magnitude)
     plain = number if abs(number) != float("inf") else str(number)  # JSON has no infinity
-    return {"value": plain, "unit": f"{value.units:C}", "digits": digits, "printed": printed}
+    return {"value": plain, "number": True, "unit": f"{value.units:C}", "digits": digits, "printed": printed}
 
 
 def figure(key, drawn, title, caption, alt):

@@ -142,7 +142,11 @@ class quoted(nodes.Inline, nodes.Element):
 
 
 class Val(SphinxRole):
-    """``{val}`key``` prints a value as stated; ``{val}`key:2 ms``` with other digits, in another unit."""
+    """``{val}`key``` prints a value as stated.
+
+    A form after a colon changes that: ``2 ms`` other digits and another unit,
+    ``number`` without its unit, ``each`` without what it is counted by (71 µs for 71 µs/token).
+    """
 
     def run(self):
         key, _, form = self.text.partition(":")
@@ -254,6 +258,10 @@ def printed(record, form=""):
     """How a record is printed: as it was stated, or with the digits and unit that a role asks for."""
     if not form:
         return record["printed"]
+    if form == "number":
+        return record["printed"].partition(" ")[0]
+    if form == "each":
+        return record["printed"].partition("/")[0]
     digits, _, unit = form.strip().partition(" ")
     if not digits.isdigit():
         digits, unit = record["digits"], form.strip()
@@ -265,8 +273,9 @@ class value(nodes.inline):
 
 
 def _data(record, text):
-    number, space, unit = text.partition(" ")
-    return value("", number + ("\u00a0" if space else "") + unit, key=record["key"], value=record["value"])
+    if record["number"]:
+        text = text.replace(" ", "\u00a0", 1)  # a number and its unit stay together
+    return value("", text, key=record["key"], value=record["value"])
 
 
 def _visit_value(writer, node):

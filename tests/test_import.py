@@ -1,0 +1,59 @@
+"""What `import costlib` loads: the standard library and pint.
+
+pint itself loads numpy and babel where they are installed; what counts is what
+costlib adds, and that it runs where they are not.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def added():
+    """Packages that costlib loads in a new process on top of pint."""
+    code = (
+        "import sys, pint; before = set(sys.modules)\n"
+        "import costlib\n"
+        "import json; print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in json.loads(done.stdout)}
+
+
+def test_the_import_adds_only_the_standard_library_to_pint(added):
+    of_pint = {"pint", "flexparser", "flexcache", "platformdirs", "typing_extensions"}
+    assert added - set(sys.stdlib_module_names) - of_pint == {"costlib"}
+
+
+@pytest.mark.parametrize("package", ["pandas", "matplotlib", "IPython", "sphinx", "docutils", "myst_nb", "jupyter_client"])
+def test_the_import_loads_no(package):
+    code = f"import sys, costlib; sys.exit({package!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_scalars_are_computed_where_numpy_is_not_installed():
+    code = (
+        "import sys\n"
+        "sys.modules['numpy'] = None  # an import of it fails\n"
+        "from costlib import load, show\n"
+        "from costlib.capacity import resident_sequences, state_pool\n"
+        "from costlib.serving import critical_batch, step_time\n"
+        "from costlib.units import quantity\n"
+        "s = load()\n"
+        "arguments = s.weights, quantity('0 B'), s.model.token_operations(quantity('0 token')), s.peak_rate, s.accelerator.bandwidth\n"
+        "pool = state_pool(s.node_memory, quantity('141.2 GB'), s.reserve.runtime)\n"
+        "print(show(critical_batch(*arguments)), '|', show(step_time(s.workload.batch, *arguments), 'ms'), '|',\n"
+        "      show(resident_sequences(pool, quantity('10 GiB'))), '|', show(s.model.attention_crossover()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "295 sequences | 21.1 ms | 48 sequences | 108,000 tokens"
+
+
+def test_the_package_offers_what_a_page_begins_with():
+    import costlib
+
+    assert set(costlib.__all__) == {"Quantity", "load", "quantity", "show"}
+    assert all(callable(getattr(costlib, name)) for name in costlib.__all__)

@@ -1,0 +1,86 @@
+"""Other hardware, other models: every page computes, and the ledger shows reference and yours."""
+
+import json
+import math
+import re
+
+import jupytext
+import pytest
+from bs4 import BeautifulSoup
+
+import costlib
+from conftest import BOOK, build, is_page
+from costlib import book, catalog
+
+PAGES = [path for path in sorted(BOOK.glob("*.md")) if is_page(path)]
+
+LAPTOP = """
+model = "qwen3-8b"
+accelerator = "m3-ultra"
+node = "single-pcie-5"
+[precision]
+arithmetic = "16-bit"
+"""
+SCENARIOS = {
+    "H200 with another dense model": 'model = "qwen3-32b"\naccelerator = "h200-sxm"',
+    "a laptop": LAPTOP,
+    "a hybrid": 'model = "nemotron-3-super-120b-a12b"\naccelerator = "h200-sxm"',
+    "a mixture with latent attention": 'model = "deepseek-v3"\naccelerator = "b200-sxm"\nnode = "hgx-8-nvlink-5"',
+    "windows in every layer": 'model = "mistral-7b-v0.1"\naccelerator = "l40s"\nnode = "single-pcie-4"',
+    "a model that does not fit": 'model = "llama-3.1-405b"\naccelerator = "l4"\nnode = "single-pcie-4"',
+    "very short contexts": '[workload]\nprompt = 10\ncontext = 16\noutput = 1\nobservation = 4',
+    "very long contexts": '[workload]\nprompt = 10000000\ncontext = 10000000\nobservation = 1000000',
+}
+
+
+def published(tmp_path, monkeypatch, text):
+    """What the code of every page publishes for a scenario."""
+    file = tmp_path / "mine.toml"
+    file.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("COSTLIB_SCENARIO", str(file))
+    shown = []
+    monkeypatch.setattr(book, "_publish", lambda kind, data, *_: shown.append((kind, data)))
+    for page in PAGES:
+        names = {}
+        for cell in jupytext.read(page, fmt="md:myst").cells:
+            if cell.cell_type == "code":
+                exec(compile(cell.source, f"{page.name}", "exec"), names)
+    return shown
+
+
+@pytest.mark.parametrize("text", SCENARIOS.values(), ids=SCENARIOS)
+def test_every_page_computes(tmp_path, monkeypatch, text):
+    shown = published(tmp_path, monkeypatch, text)
+    assert len(shown) > 60
+    for kind, data in shown:
+        texts = " ".join(value for name, value in data.items() if isinstance(value, str) and name not in ("light", "dark", "value"))
+        assert not re.search(r"\b(nan|inf|None)\b", texts), data["key"]
+        if kind == "value" and not isinstance(data["value"], str):
+            assert math.isfinite(data["value"]), data["key"]
+
+
+def test_the_scenarios_cover_every_kind_of_model():
+    models = [costlib.catalog.part("model", name) for name in catalog.names("model")]
+    assert {bool(m.experts) for m in models} == {True, False}
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mine")
+    (folder / "mine.toml").write_text(SCENARIOS["H200 with another dense model"], encoding="utf-8")
+    return build(folder, COSTLIB_SCENARIO=str(folder / "mine.toml"))
+
+
+def test_the_whole_book_follows_the_scenario(mine):
+    cells = json.loads((mine / "cells.json").read_text("utf-8"))
+    assert cells["scenario"] == "mine.toml"
+    assert cells["cells"]["output-input-ratio"]["printed"] == "206"
+    assert cells["cells"]["accelerator-name"]["value"] == catalog.part("accelerator", "h200-sxm").title
+
+
+def test_the_ledger_shows_reference_and_yours_side_by_side(mine):
+    ledger = BeautifulSoup((mine / "book" / "reproduction.html").read_text("utf-8"), "html.parser")
+    table = ledger.find("table", id="ledger-output-cost")
+    assert [cell.get_text() for cell in table.thead.find_all("th")] == ["Value", "Quantity", "Stated", "Reference", "Yours"]
+    ratio = next(row for row in table.tbody.find_all("tr") if row.td.get_text() == "output-input-ratio")
+    assert [cell.get_text() for cell in ratio.find_all("td")[2:]] == ["295", "295", "206"]

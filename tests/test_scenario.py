@@ -1,0 +1,353 @@
+"""costlib.scenario: the reference, a reader's file laid over it, and what is wrong with a file."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from costlib import catalog
+from costlib.scenario import PARTS, VARIABLE, InputError, Scenario, load
+from costlib.units import quantity
+
+steady = settings(
+    derandomize=True,
+    deadline=None,
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # each example writes the one file anew
+)
+
+
+@pytest.fixture(autouse=True)
+def no_scenario_of_the_readers(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+@pytest.fixture
+def overlay(tmp_path):
+    """A function that loads a file of the text given."""
+
+    def load_text(text):
+        file = tmp_path / "mine.toml"
+        file.write_text(text, encoding="utf-8")
+        return load(file)
+
+    return load_text
+
+
+@pytest.fixture
+def refusal(overlay):
+    """A function that returns what is said of a file of the text given."""
+
+    def message(text):
+        with pytest.raises(InputError) as error:
+            overlay(text)
+        return str(error.value)
+
+    return message
+
+
+# The reference
+
+
+@pytest.mark.parametrize(
+    "part, field, stated",
+    [
+        ("model", "parameters", "70.6e9 parameter"),
+        ("model", "layers", "80 layer"),
+        ("model", "width", "8192 channel"),
+        ("model", "vocabulary", "128000 token"),
+        ("accelerator", "memory", "80 GiB"),
+        ("accelerator", "bandwidth", "3.35 TB/s"),
+        ("accelerator", "rate_8bit", "1979 Top/s"),
+        ("node", "accelerators", "8 accelerator"),
+        ("link", "bandwidth", "450 GB/s"),
+        ("host_link", "bandwidth", "64 GB/s"),
+        ("precision", "weights", "1 byte/parameter"),
+        ("precision", "kv_cache", "2 byte/element"),
+        ("reserve", "weights", "2 byte/parameter"),
+        ("reserve", "runtime", "20 GB"),
+        ("workload", "context", "32768 token"),
+        ("workload", "batch", "64 sequence"),
+        ("workload", "start_rate", "2 sequence/s"),
+        ("workload", "turns", "15"),
+        ("workload", "tool_time", "20 s"),
+    ],
+)
+def test_the_reference_is_the_appendix(part, field, stated):
+    assert getattr(getattr(load(), part), field) == quantity(stated)
+
+
+def test_the_references_attention_is_that_of_the_appendix():
+    (kind,) = load().model.attention
+    assert (kind.query_heads, kind.kv_heads, kind.key_dim) == tuple(map(quantity, ("64 head", "8 head", "128 channel/head")))
+
+
+def test_what_follows_from_the_reference_follows():
+    scenario = load()
+    assert scenario.peak_rate == quantity("1979 Top/s")
+    assert scenario.weights.m_as("GB") == pytest.approx(70.6)
+    assert scenario.node_memory == quantity("640 GiB")
+    assert scenario.file == ""
+
+
+def test_every_value_of_the_reference_has_an_origin():
+    scenario = load()
+    for name in PARTS:
+        part = getattr(scenario, name)
+        values = {field for field in vars(part) if field != "origin" and getattr(part, field) is not None}
+        assert values - set(part.origin) == set(), name
+
+
+# What a reader may change
+
+
+def test_an_empty_file_changes_nothing(overlay):
+    scenario = overlay("")
+    assert all(getattr(scenario, name) == getattr(load(), name) for name in PARTS)
+
+
+def test_a_part_is_chosen_by_its_name(overlay):
+    scenario = overlay('model = "qwen3-32b"\naccelerator = "h200-sxm"')
+    assert scenario.model == catalog.part("model", "qwen3-32b")
+    assert scenario.accelerator == catalog.part("accelerator", "h200-sxm")
+    assert scenario.workload == load().workload
+
+
+def test_single_values_change_and_the_others_stay(overlay):
+    scenario = overlay('[workload]\ncontext = "65536 token"')
+    assert scenario.workload.context == quantity("65536 token")
+    assert scenario.workload.batch == load().workload.batch
+    assert scenario.workload.title == "the appendix's worked trajectory, changed"
+
+
+def test_a_changed_value_remembers_its_file_and_note(overlay):
+    workload = overlay('[workload]\ncontext = "65536 token"\nnotes.context = "measured"').workload
+    assert (workload.origin["context"].title, workload.origin["context"].note) == ("mine.toml", "measured")
+    assert workload.origin["batch"] == load().workload.origin["batch"]
+
+
+def test_a_changed_value_may_name_its_source(overlay):
+    assert overlay('[workload]\nturns = 4\nsource = "our logs"').workload.origin["turns"].title == "our logs"
+
+
+def test_a_part_of_the_catalog_may_be_changed_too(overlay):
+    model = overlay('[model]\nfrom = "qwen3-32b"\nparameters = "33e9 parameter"').model
+    assert model.parameters == quantity("33e9 parameter")
+    assert model.attention == catalog.part("model", "qwen3-32b").attention
+
+
+def test_a_title_given_is_the_title(overlay):
+    assert overlay('[workload]\nturns = 4\ntitle = "ours"').workload.title == "ours"
+
+
+def test_a_part_from_the_catalog_unchanged_keeps_its_title(overlay):
+    assert overlay('[model]\nfrom = "qwen3-32b"').model.title == catalog.part("model", "qwen3-32b").title
+
+
+def test_a_new_node_brings_its_links(overlay):
+    scenario = overlay('node = "hgx-8-nvlink-3"')
+    node = catalog.part("node", "hgx-8-nvlink-3")
+    assert scenario.link == catalog.part("link", node.link)
+    assert scenario.host_link == catalog.part("link", node.host_link)
+
+
+def test_a_change_to_a_link_is_laid_over_that_of_the_new_node(overlay):
+    scenario = overlay('node = "hgx-8-nvlink-3"\n[link]\nlatency = "3 µs"')
+    assert scenario.link.latency == quantity("3 µs")
+    assert scenario.link.bandwidth == catalog.part("link", "nvlink-3").bandwidth
+
+
+def test_a_link_named_beside_a_node_is_the_link(overlay):
+    assert overlay('node = "hgx-8-nvlink-3"\nlink = "nvlink-5"').link == catalog.part("link", "nvlink-5")
+
+
+def test_a_node_of_the_readers_names_its_link(overlay):
+    scenario = overlay('[node]\naccelerators = 4\nlink = "pcie-5-x16"')
+    assert scenario.node.accelerators == quantity("4 accelerator")
+    assert scenario.link == catalog.part("link", "pcie-5-x16")
+
+
+def test_kinds_of_attention_are_an_array_of_tables(overlay):
+    kind = "[[model.attention]]\nlayers = {}\nquery_heads = 64\nkv_heads = 8\nkey_dim = '128 channel/head'\nvalue_dim = '128 channel/head'\n"
+    attention = overlay(kind.format(20) + kind.format(60) + "window = 4096").model.attention
+    assert [k.layers for k in attention] == [quantity("20 layer"), quantity("60 layer")]
+    assert [k.window for k in attention] == [None, quantity("4096 token")]
+
+
+def test_the_arithmetic_chooses_the_rate(overlay):
+    assert overlay('[precision]\narithmetic = "16-bit"').peak_rate == load().accelerator.rate_16bit
+
+
+def test_the_environment_names_the_file(tmp_path, monkeypatch):
+    file = tmp_path / "mine.toml"
+    file.write_text("[workload]\nturns = 4")
+    monkeypatch.setenv(VARIABLE, str(file))
+    assert load().workload.turns == quantity("4")
+    assert load().file == str(file)
+
+
+def test_a_file_given_goes_before_that_of_the_environment(overlay, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "/nowhere/at/all.toml")
+    assert overlay("[workload]\nturns = 4").workload.turns == quantity("4")
+
+
+def test_an_empty_variable_is_none(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "")
+    assert load() == load(None)
+
+
+# What is refused
+
+FAULTS = [
+    ("[modle]", ["unknown key 'modle'", "did you mean 'model'"]),
+    ("workload = 3", ["[workload] = 3", "wanted a table"]),
+    ("model = 3", ["[model] = 3", "wanted a table or a name"]),
+    ("[[model]]\nlayers = 3", ["[model] = [{'layers': 3}]", "wanted a table"]),
+    ("precision = '8-bit'", ["precision = '8-bit'", "wanted a table [precision]"]),
+    ("model = 'qwen3-23b'", ["model: no model 'qwen3-23b'", "did you mean 'qwen3-"]),
+    ("model = ''", ["model: no model ''", "Valid: "]),
+    ("[model]\nfrom = 'qwen3-23b'", ["model: no model 'qwen3-23b'", "did you mean 'qwen3-"]),
+    ("[model]\nfrom = 3", ["[model] from = 3", "wanted a name"]),
+    ("[model]\nfrom = ['qwen3-32b']", ["[model] from = ['qwen3-32b']", "wanted a name"]),
+    ("[workload]\nfrom = 'x'", ["[workload]: unknown key 'from'"]),
+    ("[node]\nlink = 'nvlink-44'", ["no link 'nvlink-44'", "did you mean 'nvlink-4'"]),
+    ("[workload]\ncontxt = '1 token'", ["[workload]: unknown key 'contxt'", "did you mean 'context'"]),
+    ("[workload]\ncontext = '1 GB'", ["[workload] context = '1 GB' is in GB", "from 1 token to 100,000,000 tokens"]),
+    ("[workload]\ncontext = '-1 token'", ["[workload] context = '-1 token'", "from 1 token"]),
+    ("[workload]\ncontext = '1e12 token'", ["[workload] context = '1e12 token'", "to 100,000,000 tokens"]),
+    ("[workload]\ncontext = nan", ["[workload] context = nan", "from 1 token"]),
+    ("[workload]\ncontext = true", ["[workload] context", "True has no unit", "from 1 token"]),
+    ("[workload]\ncontext = 1979-05-27", ["[workload] context", "has no unit", "from 1 token"]),
+    ("[workload]\ncontext.a = 1", ["[workload] context", "{'a': 1} has no unit", "from 1 token"]),
+    ("[workload]\nmodel_time = 4", ["[workload] model_time", "4 has no unit", "from 1 ms"]),
+    ("[workload]\nmodel_time = '4'", ["[workload] model_time = '4' has no unit", "from 1 ms"]),
+    ("[workload]\nsource = 3", ["[workload] source = 3", "wanted a text"]),
+    ("[workload]\nnotes = 'x'", ["[workload] notes = 'x'", "wanted a table of texts"]),
+    ("[workload]\nnotes.turns = 3", ["[workload] notes = {'turns': 3}", "wanted a table of texts"]),
+    ("[accelerator]\nbandwidth = '3,35 TB/s'", ["[accelerator] bandwidth", "comma", "from 1 GB/s"]),
+    ("[accelerator]\nbandwidth = '3.35 Tb/s'", ["[accelerator] bandwidth", "no unit 'Tb'", "TB", "from 1 GB/s"]),
+    ("[accelerator]\nmemory = '80 MB'", ["[accelerator] memory = '80 MB'", "from 1 GB"]),
+    ("[precision]\narithmetic = '4-bit'", ["has no 4-bit rate", "it has 16-bit, 8-bit", "set [precision] arithmetic"]),
+    ("[precision]\narithmetic = 'fp8'", ["[precision] arithmetic = 'fp8'", "16-bit or 8-bit or 4-bit"]),
+    ("[precision]\nweights = '8 bit'", ["[precision] weights = '8 bit' is in bit", "from 0.1 B/parameter"]),
+    ("[model]\nlayers = 40", ["[model]: attention has 80", "more than layers = 40"]),
+    ("[model]\nexperts = 8", ["[model]: active_parameters, experts and experts_per_token belong together"]),
+    ("[model]\nattention = []", ["[model] attention = []", "[[...]] tables"]),
+    ("[[model.attention]]\nlayers = 80", ["[model] attention[1]: query_heads is missing", "wanted query heads, from 1 head"]),
+    (f"[model]\nlayers = {'9' * 400}", ["[model] layers", "too large", "from 1 layer"]),
+    (f"[model]\nlayers = {'9' * 5000}", ["is not TOML"]),
+    ("[model", ["is not TOML"]),
+    ("turns: 4", ["is not TOML"]),
+    ("[model]\n[model]", ["is not TOML"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text, words", FAULTS, ids=[text[:40].replace("\n", " ") for text, _ in FAULTS])
+def test_a_fault_is_refused_with_file_key_given_and_wanted(refusal, text, words):
+    message = refusal(text)
+    assert "mine.toml: " in message
+    assert [word for word in words if word not in message] == []
+    assert "\n" not in message
+
+
+def test_a_file_that_is_missing_is_refused(tmp_path):
+    with pytest.raises(InputError, match="mine.toml: cannot be read: No such file"):
+        load(tmp_path / "mine.toml")
+
+
+def test_a_directory_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        load(tmp_path)
+
+
+def test_a_binary_file_is_refused(tmp_path):
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF\xff\xfe\x00\x80")
+    with pytest.raises(InputError, match=r"model.gguf: is not a text file; wanted TOML"):
+        load(file)
+
+
+# The command line
+
+
+def run(*environment):
+    return subprocess.run(
+        [sys.executable, "-m", "costlib"], capture_output=True, text=True, env=os.environ | dict(environment)
+    )
+
+
+def test_the_command_prints_the_parts_in_force():
+    done = run()
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(PARTS)
+    assert "H100" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["[model]\nlayers = 'many'", "[model", None], ids=["value", "syntax", "missing"])
+def test_the_command_says_in_one_line_what_is_wrong(tmp_path, text):
+    file = tmp_path / "mine.toml"
+    if text is not None:
+        file.write_text(text)
+    done = run((VARIABLE, str(file)))
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert done.stderr.startswith("costlib: ")
+    assert "mine.toml" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+# Any file
+
+
+def toml(table):
+    """TOML of a table of JSON-like values; JSON's strings and numbers are TOML's."""
+    return "\n".join(f"{json.dumps(key)} = {_toml(value)}" for key, value in table.items())
+
+
+def _toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(v)}" for key, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value)
+
+
+texts = st.text(st.characters(codec="ascii", exclude_characters="\x7f"), max_size=8)
+names = st.sampled_from(["h200-sxm", "qwen3-32b", "nvlink-4", "hgx-8-nvlink-4", "80 GB", "4 s", "8 token", "1 B/parameter", "8-bit"])
+scalars = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | names | texts
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+FIELDS = sorted({field for cls in PARTS.values() for field in cls.__dataclass_fields__} | {"from", "source", "notes"})
+part_tables = st.dictionaries(st.sampled_from(FIELDS) | texts, values, max_size=4)
+tables = st.dictionaries(st.sampled_from(list(PARTS)) | texts, part_tables | values, max_size=3)
+
+
+@steady
+@given(tables)
+def test_any_file_gives_a_scenario_or_an_input_error(tmp_path, table):
+    file = tmp_path / "any.toml"
+    file.write_text(toml(table), encoding="utf-8")
+    try:
+        assert isinstance(load(file), Scenario)
+    except InputError as error:
+        assert "any.toml" in str(error)
+
+
+@steady
+@given(st.binary(max_size=40))
+def test_any_bytes_give_a_scenario_or_an_input_error(tmp_path, content):
+    file = tmp_path / "any.toml"
+    file.write_bytes(content)
+    try:
+        assert isinstance(load(file), Scenario)
+    except InputError as error:
+        assert "any.toml" in str(error)
