@@ -1,0 +1,241 @@
+"""What others measured and printed, each with its public address.
+
+A floor must not be beaten by a measurement; a size must be the one that an
+engine allocated or printed, within the digits that it printed.
+"""
+
+import re
+
+import pytest
+
+from costlib.capacity import resident_sequences, state_pool
+from costlib.kv_cache import bytes_per_token, context_state, latent_bytes_per_token
+from costlib.serving import decode_time, node_step_time, prefill_time, state_copies, weight_bytes, weights_read
+from costlib.units import Quantity, quantity
+
+GITHUB = "https://github.com/"
+GPT_FAST = GITHUB + "pytorch-labs/gpt-fast/blob/32971d3/README.md"
+GPT_FAST_MIXTRAL = GITHUB + "pytorch-labs/gpt-fast/blob/main/mixtral-moe/README.md"
+BENCHMARKS = GITHUB + "XiongjieDai/GPU-Benchmarks-on-LLM-Inference/tree/aa72e0e"
+VLLM_10517 = GITHUB + "vllm-project/vllm/issues/10517"
+BYTE = quantity("1 B/parameter")
+
+
+# Decode: measured rates against the floor of the bytes read for a token
+
+# model and accelerator, bytes read for a token, memory bandwidth, token/s measured, address
+DECODE = [
+    ("Llama-2-7B bf16, A100", 13.32e9, 2039e9, 104.9, GPT_FAST),
+    ("Llama-2-70B int8, A100", 69.14e9, 2039e9, 19.13, GPT_FAST),
+    ("Llama-2-7B int8, A100", 6.872e9, 2039e9, 155.58, GPT_FAST),
+    ("Mixtral-8x7B int8, A100", 12.9e9, 2039e9, 97.92, GPT_FAST_MIXTRAL),
+    ("Llama-3-8B F16, RTX 4090", 15.01e9, 1008e9, 54.34, BENCHMARKS),
+    ("Llama-3-8B F16, M2 Ultra", 15.01e9, 800e9, 36.25, BENCHMARKS),
+    ("Llama-3-8B Q4_K_M, RTX 4090", 4_917_737_553.92, 1008e9, 127.74, BENCHMARKS),
+    ("Llama-2-13B F16, H100 PCIe", 26_027_501_813.76, 2000e9, 50.86, BENCHMARKS),
+    ("Llama-2-70B 2.5 bpw, RTX 4090", 21.5625e9, 1008e9, 38, GITHUB + "turboderp-org/exllamav2/blob/master/README.md"),
+]
+# Measured far below the floor: it holds, but says nothing of what engines reach.
+LOOSE = [("Qwen3-30B-A3B Q2_K, RX 6900 XT", 1.1e9, 512e9, 16.3, GITHUB + "AlexsJones/llmfit/pull/464")]
+# Eight cards take turns, layer by layer: a token still waits for one card's bandwidth.
+IN_TURN = [("Llama-3-70B F16, 8 RTX 4090", 141.1e9, 1008e9, 6.45, BENCHMARKS)]
+
+
+def share_of_floor(read, bandwidth, measured):
+    """Measured token rate over the largest that the bandwidth allows."""
+    floor = decode_time(Quantity(read, "parameter"), BYTE, Quantity(bandwidth, "byte/second"))
+    return (Quantity(measured, "token/second") * floor).m_as("")
+
+
+def names(rows):
+    return [row[0] for row in rows]
+
+
+@pytest.mark.parametrize("name, read, bandwidth, measured, source", DECODE + LOOSE + IN_TURN, ids=names(DECODE + LOOSE + IN_TURN))
+def test_no_published_decode_rate_beats_the_floor(name, read, bandwidth, measured, source):
+    assert share_of_floor(read, bandwidth, measured) < 1
+
+
+@pytest.mark.parametrize(
+    "active, total, bandwidth, measured, source",
+    [
+        (12.9e9, 46.7e9, 2039e9, 97.92, GPT_FAST_MIXTRAL),
+        (1.1e9, 512e9 / 34.7, 512e9, 77.6, GITHUB + "AlexsJones/llmfit/issues/474"),
+    ],
+    ids=["Mixtral-8x7B int8, A100", "Qwen3.5-35B-A3B, RX 6900 XT"],
+)
+def test_a_mixtures_floor_is_that_of_its_active_weights(active, total, bandwidth, measured, source):
+    """That of all its weights is beaten by a measurement."""
+    assert share_of_floor(active, bandwidth, measured) < 1
+    assert share_of_floor(total, bandwidth, measured) > 1
+
+
+def test_the_expected_weights_of_one_token_of_a_mixture_hold_the_same_floor():
+    mixtral = quantity("46.7e9 parameter"), quantity("12.9e9 parameter"), quantity("8 expert"), quantity("2 expert/token")
+    read = weights_read(quantity("1 token"), *mixtral, BYTE)
+    assert share_of_floor(read.m_as("byte"), 2039e9, 97.92) == pytest.approx(0.6195, abs=1e-3)
+
+
+def test_the_range_in_the_docstring_of_decode_time_is_that_of_the_measurements():
+    low, high = re.search(r"reach (\d+) to (\d+) % of it on one accelerator", decode_time.__doc__).groups()
+    shares = [share_of_floor(*row[1:4]) for row in DECODE]
+    assert (round(100 * min(shares)), round(100 * max(shares))) == (int(low), int(high))
+
+
+def eight_accelerators_share_of_floor():
+    """Llama-3.1-405B int8 on eight A100, 15.6 token/s, 52.3 GB read on each: gpt-fast's README."""
+    step = node_step_time(
+        quantity("1 sequence"), 8 * quantity("52.3 GB"), quantity("0 B"), quantity("811.7 Gop/token"),
+        quantity("624 Top/s"), quantity("2039 GB/s"), quantity("8 accelerator"), quantity("1"), quantity("0 s"),
+    )  # fmt: skip
+    return (15.6 / quantity("1 s") * step).m_as("")
+
+
+def test_eight_accelerators_do_not_beat_the_floor_of_a_node():
+    assert eight_accelerators_share_of_floor() < 1
+
+
+def test_the_share_in_the_docstring_of_node_step_time_is_that_of_the_measurement():
+    stated = re.search(r"eight accelerators, reaches (\d+) % of it", node_step_time.__doc__)[1]
+    assert round(100 * eight_accelerators_share_of_floor()) == int(stated)
+
+
+def test_a_measured_read_rate_is_below_the_data_sheet():
+    """854.2 of 936.2 GB/s read by a kernel on an RTX 3090: github.com/ashalliants/ninfer-3090/pull/50."""
+    seconds_per_byte = decode_time(quantity("1 parameter"), BYTE, quantity("936.2 GB/s")) * quantity("1 token")
+    assert (quantity("854.2 GB/s") * seconds_per_byte / quantity("1 B")).m_as("") == pytest.approx(0.913, abs=1e-3)
+
+
+# Prefill
+
+
+def prefill_share_of_floor():
+    """Llama-3-8B F16 on an RTX 4090, a prompt of 1,024 tokens at 9,056 token/s: GPU-Benchmarks-on-LLM-Inference."""
+    floor = prefill_time(quantity("8.03e9 parameter"), quantity("165.2 Top/s"))
+    return (quantity("9056.26 token/s") * floor).m_as("")
+
+
+def test_a_published_prefill_rate_does_not_beat_the_floor():
+    assert prefill_share_of_floor() < 1
+
+
+def test_the_share_in_the_docstring_of_prefill_time_is_that_of_the_measurement():
+    stated = re.search(r"on one accelerator, reaches (\d+) % of it", prefill_time.__doc__)[1]
+    assert round(100 * prefill_share_of_floor()) == int(stated)
+
+
+# Attention state of so many tokens
+
+# model, layers that keep it, key-value heads, head size, bytes an element, tokens, size printed, tolerance, address
+STATE = [
+    ("gpt-oss-120b", 36, 8, 64, 2, 1, "73728 B", 0, GITHUB + "alvarobartt/hf-mem/issues/60"),
+    ("Qwen3-4B", 36, 8, 128, 2, 1, "147456 B", 0, GITHUB + "LMCache/LMCache/issues/688"),
+    ("Qwen2.5-7B GPTQ-Int8", 28, 4, 128, 2, 1, "57344 B", 0, GITHUB + "vllm-project/vllm/issues/22291"),
+    ("qwen35moe, every fourth layer", 10, 2, 256, 2, 1, "20480 B", 0, GITHUB + "gpustack/gguf-parser-go/issues/28"),
+    ("LLaMA3-70B, 1 token", 80, 8, 128, 2, 1, "320 KiB", 0, GITHUB + "kvcache-ai/Mooncake"),
+    ("LLaMA3-70B, 128k tokens", 80, 8, 128, 2, 131072, "40 GiB", 0, GITHUB + "kvcache-ai/Mooncake"),
+    ("Llama-2-7B, TensorRT-LLM", 32, 32, 128, 2, 132608, "69524783104 B", 0, GITHUB + "NVIDIA/TensorRT-LLM/issues/1400"),
+    ("Llama-2-7B on A10", 32, 32, 128, 2, 10718, "5.62 GB", 1e-3, GITHUB + "NVIDIA/TensorRT-LLM/issues/224"),
+    ("Llama-2-7B, llama.cpp", 32, 32, 128, 2, 512, "256 MiB", 0, BENCHMARKS),
+    ("Llama-2-70B, llama.cpp", 80, 8, 128, 2, 512, "160 MiB", 0, BENCHMARKS),
+    ("Qwen2.5-Coder-32B, 8-bit blocks", 64, 8, 128, 34 / 32, 32768, "4352 MiB", 0, GITHUB + "ggml-org/llama.cpp/issues/11200"),
+    ("Qwen3.8-27B, a quarter of the layers", 16, 4, 256, 2, 262144, "16384 MiB", 0, GITHUB + "tmac1973/llama-toolchest/pull/166"),
+    ("LFM2-1.2B, 6 of 16 layers", 6, 8, 64, 2, 32768, "384 MiB", 0, GITHUB + "gpustack/gguf-parser-go/issues/31"),
+    ("Gemma-4 E4B, 20 layers of its own", 20, 2, 256, 2, 4096, "160 MiB", 0, GITHUB + "qualcomm/GenieX/pull/1346"),
+    ("GPT-2", 12, 12, 64, 2, 8192, "301989888 B", 0, GITHUB + "lablup/mlxcel/issues/927"),
+    ("Llama-3.1-405B, first upload", 126, 16, 128, 2, 128000, "123.05 GiB", 1e-4, GITHUB + "huggingface/blog/issues/2345"),
+    ("Llama-3.1-70B", 80, 8, 128, 2, 128000, "39.06 GiB", 1e-4, GITHUB + "huggingface/blog/issues/2345"),
+    ("Llama-2-7B", 32, 32, 128, 2, 4196, "2.05 GiB", 1e-3, GITHUB + "jy-yuan/KIVI/issues/17"),
+    ("48 layers, 8-bit", 48, 4, 128, 1, 221000, "10.12 GiB", 5e-4, GITHUB + "vllm-project/vllm/issues/25350"),
+    ("Qwen3-0.6B", 28, 8, 128, 2, 652144, "69.66 GiB", 5e-4, GITHUB + "vllm-project/vllm/pull/24577"),
+    ("gpt-oss-120b, all layers", 36, 8, 64, 2, 78384, "5.38 GiB", 1e-3, GITHUB + "alvarobartt/hf-mem/issues/60"),
+    ("Llama-3.1-8B and one draft layer", 33, 8, 128, 2, 410128, "51.63 GiB", 5e-4, GITHUB + "vllm-project/vllm/issues/19996"),
+    ("Qwen3-1.7B", 28, 8, 128, 2, 27142, "2.90 GiB", 2e-3, GITHUB + "FlashML-org/FreeToken/pull/126"),
+    ("Llama-3.1-70B, 8724 blocks of 16", 80, 8, 128, 2, 139584, "45.74 GB", 1e-4, GITHUB + "vllm-project/vllm/pull/45947"),
+    ("Llama-3.1-8B, 1952 blocks of 16", 32, 8, 128, 2, 31232, "3.81 GiB", 2e-3, VLLM_10517),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, layers, heads, size, precision, tokens, printed, tolerance, source", STATE, ids=names(STATE))
+def test_state_is_what_an_engine_printed(name, layers, heads, size, precision, tokens, printed, tolerance, source):
+    per_token = bytes_per_token(
+        Quantity(layers, "layer"), Quantity(heads, "head"), Quantity(size, "channel/head"), Quantity(precision, "byte/element")
+    )
+    state = context_state(Quantity(tokens, "token"), per_token)
+    assert (state / quantity(printed)).m_as("") == pytest.approx(1, rel=max(tolerance, 1e-12))
+
+
+@pytest.mark.parametrize(
+    "layers, tokens, printed, source",
+    [
+        (61, 1, "70272 B", GITHUB + "LMCache/LMCache/pull/694"),
+        (61, 32768, "2196 MiB", GITHUB + "ggml-org/llama.cpp/pull/11446"),
+        (24, 1, "27648 B", GITHUB + "inference-sim/inference-sim/issues/1635"),
+    ],
+    ids=["DeepSeek-V3", "DeepSeek-R1, 32,768 tokens", "Kimi K3, 24 of 93 layers"],
+)
+def test_the_state_of_a_latent_is_what_an_engine_printed(layers, tokens, printed, source):
+    per_token = latent_bytes_per_token(
+        Quantity(layers, "layer"), quantity("512 channel"), quantity("64 channel"), quantity("2 B/element")
+    )
+    assert context_state(Quantity(tokens, "token"), per_token) == quantity(printed).to("B")
+
+
+def test_a_latent_gains_from_eight_replicas_what_eight_copies_lose():
+    """156.9 against 20.43 times as many requests on eight accelerators: github.com/vllm-project/recipes/issues/762."""
+    copies = state_copies(quantity("1 head"), quantity("8 accelerator")).m_as("")
+    assert copies >= 156.9 / 20.43
+    assert copies == pytest.approx(156.9 / 20.43, rel=0.05)
+
+
+# Memory and what fits
+
+
+@pytest.mark.parametrize(
+    "card, mebibytes, printed",
+    [("H100", 81559, 85.52), ("A100-40GB", 40960, 42.94), ("A100-80GB", 81920, 85.90), ("L40S", 46068, 48.30), ("T4", 15360, 16.11)],
+)
+def test_a_cards_label_is_neither_its_gb_nor_its_gib(card, mebibytes, printed):
+    """What nvidia-smi reports, in decimal gigabytes: github.com/modal-labs/modal-client/pull/2797."""
+    assert Quantity(mebibytes, "MiB").m_as("GB") == pytest.approx(printed, abs=0.01)
+
+
+def test_an_engines_pool_is_its_share_of_memory_less_weights_and_reserve():
+    """23.58 GiB at 0.9, 17.06 at the peak with the weights, 0.35 beside, 3.81 left: github.com/vllm-project/vllm/issues/10517."""
+    left = state_pool(0.9 * quantity("23.58 GiB"), quantity("17.06 GiB"), quantity("0.35 GiB"))
+    assert left.m_as("GiB") == pytest.approx(3.81, abs=0.005)
+
+
+def test_an_engines_concurrency_is_what_fits():
+    """159.21 sequences of 4,096 tokens in 652,144: github.com/vllm-project/vllm/pull/24577."""
+    per_token = quantity("114688 B/token")
+    assert resident_sequences(quantity("652144 token") * per_token, quantity("4096 token") * per_token) == quantity("159 sequence")
+
+
+def test_weights_at_16_bits_are_what_an_engine_loaded():
+    """14.9888, printed as GB: github.com/vllm-project/vllm/issues/10517. As decimal GB it would be 7 % off."""
+    weights = weight_bytes(quantity("8030261248 parameter"), quantity("2 B/parameter"))
+    assert weights.m_as("GiB") == pytest.approx(14.9888, rel=5e-3)
+    assert weights.m_as("GB") != pytest.approx(14.9888, rel=5e-2)
+
+
+def test_a_partly_8_bit_model_is_larger_than_a_byte_a_weight():
+    """57.752 GiB on each of eight GPUs: github.com/vllm-project/vllm/issues/6746."""
+    assert weight_bytes(quantity("405853388800 parameter"), BYTE).m_as("GiB") / 8 < 57.752
+
+
+# Prices
+
+
+def test_prices_and_tokens_make_a_revenue():
+    """562,027 USD a day from rounded token counts: github.com/deepseek-ai/open-infra-index, 202502OpenSourceWeek, day 6."""
+    price_miss, price_hit, price_out = map(quantity, ("$0.55 per million tokens", "$0.14 per million tokens", "$2.19 per million tokens"))
+    read, hit, out = map(quantity, ("608 billion tokens", "342 billion tokens", "168 billion tokens"))
+    revenue = (read - hit) * price_miss + hit * price_hit + out * price_out
+    assert revenue.m_as("USD") == pytest.approx(562_027, rel=5e-4)
+    assert (hit / read).m_as("") == pytest.approx(0.563, abs=6e-4)
+
+
+def test_every_row_has_a_public_address():
+    addresses = [row[-1] for row in DECODE + LOOSE + IN_TURN + STATE]
+    assert all(address.startswith("https://") for address in addresses)
