@@ -42,7 +42,7 @@ test: $(INSTALLED)
 
 serve: book
 	$(BIN)/jupyter-book config sphinx .
-	$(BIN)/sphinx-autobuild . $(SITE) --watch src --ignore '*/_build/*' --open-browser
+	$(BIN)/sphinx-autobuild . $(SITE) --watch src --re-ignore /_build/ --open-browser
 
 bench: $(INSTALLED)
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done

@@ -148,6 +148,15 @@ def test_an_unusable_argument_is_refused_with_function_argument_given_and_wanted
     assert wanted.startswith("a quantity in " if function.units[name] else "a number")
 
 
+@each_argument
+def test_a_bare_number_is_told_that_it_has_no_unit(function, name):
+    if function.units[name]:
+        with pytest.raises(ArgumentError, match="has no unit"):
+            function(**samples(function, **{name: 3}))
+    else:
+        assert function(**samples(function, **{name: 3})).units == Quantity(1, function.returns).units
+
+
 def test_the_refusal_is_a_value_error():
     assert issubclass(ArgumentError, ValueError)
 
@@ -210,7 +219,11 @@ def test_integers_of_a_fixed_width_do_not_wrap_around(kind):
     from costlib.kv_cache import bytes_per_token
 
     heads = Quantity(np.array([8, 100], dtype=kind), "head")
-    layers, size, precision = Quantity(np.array([80], dtype=kind), "layer"), quantity("128 channel/head"), quantity("2 B/element")
+    layers, size, precision = (
+        Quantity(np.array([80], dtype=kind), "layer"),
+        quantity("128 channel/head"),
+        quantity("2 B/element"),
+    )
     assert bytes_per_token(layers, heads, size, precision).magnitude.tolist() == [327_680, 4_096_000]
 
 
@@ -300,7 +313,9 @@ def test_an_unknown_argument_is_no_argument(function):
 NOT_ELEMENTWISE = {"chunk_starts", "time_to_first_token", "inter_token_gap"}  # an array of two, or one of an array
 
 
-@pytest.mark.parametrize("function", [f for f in FUNCTIONS if f.__name__ not in NOT_ELEMENTWISE], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [f for f in FUNCTIONS if f.__name__ not in NOT_ELEMENTWISE], ids=lambda f: f.__name__
+)
 def test_arrays_give_element_by_element_what_scalars_give(function):
     """Three samples a unit, so that both sides of a maximum are met somewhere."""
     scales = np.array([0.3, 1.0, 2.5]), np.array([1.0, 2.0, 1.5])

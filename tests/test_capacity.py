@@ -48,4 +48,6 @@ def test_what_fits_does_fit_and_one_more_does_not(pool, state):
 @steady
 @given(st.integers(1, 1000), st.integers(1, 10**9))
 def test_a_pool_of_exactly_so_many_states_holds_them(sequences, state):
-    assert resident_sequences(Quantity(sequences * state, "byte"), Quantity(state, "byte")).m_as("sequence") == sequences
+    assert (
+        resident_sequences(Quantity(sequences * state, "byte"), Quantity(state, "byte")).m_as("sequence") == sequences
+    )

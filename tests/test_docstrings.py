@@ -31,7 +31,9 @@ each_other = pytest.mark.parametrize("function", OTHERS, ids=lambda f: f"{f.__mo
 
 def test_the_walk_finds_the_functions_of_every_topic():
     """Or the tests here would pass on nothing."""
-    assert {"costlib.roofline", "costlib.serving", "costlib.kv_cache", "costlib.capacity"} <= {f.__module__ for f in FORMULAS}
+    assert {"costlib.roofline", "costlib.serving", "costlib.kv_cache", "costlib.capacity"} <= {
+        f.__module__ for f in FORMULAS
+    }
     assert {"quantity", "show", "load", "takes"} <= {f.__name__ for f in OTHERS}
 
 
@@ -45,7 +47,9 @@ def test_the_first_line_is_one_sentence(function):
 @each_formula
 def test_a_formula_has_every_section(function):
     document = FunctionDoc(function)
-    empty = [name for name in ("Parameters", "Returns", "Raises", "Notes", "References", "Examples") if not document[name]]
+    empty = [
+        name for name in ("Parameters", "Returns", "Raises", "Notes", "References", "Examples") if not document[name]
+    ]
     assert empty == []
 
 
@@ -95,7 +99,9 @@ def test_a_formula_refers_to_a_publication(function):
 
 @each_formula
 def test_the_example_calls_the_function(function):
-    assert any(line.startswith(">>> ") and f"{function.__name__}(" in line for line in FunctionDoc(function)["Examples"])
+    assert any(
+        line.startswith(">>> ") and f"{function.__name__}(" in line for line in FunctionDoc(function)["Examples"]
+    )
 
 
 @each_other
@@ -117,7 +123,11 @@ def test_what_returns_something_says_what(function):
         assert FunctionDoc(function)["Returns"]
 
 
-DOCUMENTED = [*MODULES, *FUNCTIONS, *(cls for m in MODULES for _, cls in inspect.getmembers(m, inspect.isclass) if cls.__module__ == m.__name__)]
+DOCUMENTED = [
+    *MODULES,
+    *FUNCTIONS,
+    *(cls for m in MODULES for _, cls in inspect.getmembers(m, inspect.isclass) if cls.__module__ == m.__name__),
+]
 
 
 @pytest.mark.parametrize("documented", DOCUMENTED, ids=lambda d: d.__name__)

@@ -28,7 +28,9 @@ def test_the_import_adds_only_the_standard_library_to_pint(added):
     assert added - set(sys.stdlib_module_names) - of_pint == {"costlib"}
 
 
-@pytest.mark.parametrize("package", ["pandas", "matplotlib", "IPython", "sphinx", "docutils", "myst_nb", "jupyter_client"])
+@pytest.mark.parametrize(
+    "package", ["pandas", "matplotlib", "IPython", "sphinx", "docutils", "myst_nb", "jupyter_client"]
+)
 def test_the_import_loads_no(package):
     code = f"import sys, costlib; sys.exit({package!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
@@ -43,7 +45,8 @@ def test_scalars_are_computed_where_numpy_is_not_installed():
         "from costlib.serving import critical_batch, step_time\n"
         "from costlib.units import quantity\n"
         "s = load()\n"
-        "arguments = s.weights, quantity('0 B'), s.model.token_operations(quantity('0 token')), s.peak_rate, s.accelerator.bandwidth\n"
+        "work = s.model.token_operations(quantity('0 token'))\n"
+        "arguments = s.weights, quantity('0 B'), work, s.peak_rate, s.accelerator.bandwidth\n"
         "pool = state_pool(s.node_memory, quantity('141.2 GB'), s.reserve.runtime)\n"
         "print(show(critical_batch(*arguments)), '|', show(step_time(s.workload.batch, *arguments), 'ms'), '|',\n"
         "      show(resident_sequences(pool, quantity('10 GiB'))), '|', show(s.model.attention_crossover()))"

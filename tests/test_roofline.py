@@ -62,7 +62,9 @@ def test_the_ridge_is_where_memory_stops_being_the_limit(peak, bandwidth, factor
 @given(works, traffics, rates, bandwidths)
 def test_a_computation_takes_as_long_as_the_slower_of_its_two_parts(work, traffic, peak, bandwidth):
     time = execution_time(work, traffic, peak, bandwidth)
-    assert time == max(execution_time(work, 0 * traffic, peak, bandwidth), execution_time(0 * work, traffic, peak, bandwidth))
+    assert time == max(
+        execution_time(work, 0 * traffic, peak, bandwidth), execution_time(0 * work, traffic, peak, bandwidth)
+    )
 
 
 @steady

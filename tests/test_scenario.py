@@ -83,7 +83,9 @@ def test_the_reference_is_the_appendix(part, field, stated):
 
 def test_the_references_attention_is_that_of_the_appendix():
     (kind,) = load().model.attention
-    assert (kind.query_heads, kind.kv_heads, kind.key_dim) == tuple(map(quantity, ("64 head", "8 head", "128 channel/head")))
+    assert (kind.query_heads, kind.kv_heads, kind.key_dim) == tuple(
+        map(quantity, ("64 head", "8 head", "128 channel/head"))
+    )
 
 
 def test_what_follows_from_the_reference_follows():
@@ -172,7 +174,8 @@ def test_a_node_of_the_readers_names_its_link(overlay):
 
 
 def test_kinds_of_attention_are_an_array_of_tables(overlay):
-    kind = "[[model.attention]]\nlayers = {}\nquery_heads = 64\nkv_heads = 8\nkey_dim = '128 channel/head'\nvalue_dim = '128 channel/head'\n"
+    kind = "[[model.attention]]\nlayers = {}\nquery_heads = 64\nkv_heads = 8\n"
+    kind += "key_dim = '128 channel/head'\nvalue_dim = '128 channel/head'\n"
     attention = overlay(kind.format(20) + kind.format(60) + "window = 4096").model.attention
     assert [k.layers for k in attention] == [quantity("20 layer"), quantity("60 layer")]
     assert [k.window for k in attention] == [None, quantity("4096 token")]
@@ -237,7 +240,7 @@ FAULTS = [
     ("[model]\nlayers = 40", ["[model]: attention has 80", "more than layers = 40"]),
     ("[model]\nexperts = 8", ["[model]: active_parameters, experts and experts_per_token belong together"]),
     ("[model]\nattention = []", ["[model] attention = []", "[[...]] tables"]),
-    ("[[model.attention]]\nlayers = 80", ["[model] attention[1]: query_heads is missing", "wanted query heads, from 1 head"]),
+    ("[[model.attention]]\nlayers = 80", ["[model] attention[1]: query_heads is missing", "wanted query heads, from"]),
     (f"[model]\nlayers = {'9' * 400}", ["[model] layers", "too large", "from 1 layer"]),
     (f"[model]\nlayers = {'9' * 5000}", ["is not TOML"]),
     ("[model", ["is not TOML"]),
@@ -319,7 +322,9 @@ def _toml(value):
 
 
 texts = st.text(st.characters(codec="ascii", exclude_characters="\x7f"), max_size=8)
-names = st.sampled_from(["h200-sxm", "qwen3-32b", "nvlink-4", "hgx-8-nvlink-4", "80 GB", "4 s", "8 token", "1 B/parameter", "8-bit"])
+names = st.sampled_from(
+    ["h200-sxm", "qwen3-32b", "nvlink-4", "hgx-8-nvlink-4", "80 GB", "4 s", "8 token", "1 B/parameter", "8-bit"]
+)
 scalars = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | names | texts
 values = st.recursive(
     scalars,

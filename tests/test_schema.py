@@ -44,7 +44,12 @@ def refusal(table, make=build):
 
 def test_a_complete_table_becomes_a_part():
     cart = build(Cart, GOOD, "here")
-    assert (cart.title, cart.load, cart.layers, cart.colour) == ("a cart", quantity("80 GB"), quantity("4 layer"), "red")
+    assert (cart.title, cart.load, cart.layers, cart.colour) == (
+        "a cart",
+        quantity("80 GB"),
+        quantity("4 layer"),
+        "red",
+    )
     assert cart.wheels == (Wheel(spokes=quantity("8 element")),)
 
 
@@ -132,7 +137,9 @@ def test_a_value_that_cannot_be_used_is_refused_with_place_key_given_and_wanted(
     assert [word for word in words if word not in message] == []
 
 
-@pytest.mark.parametrize("table, key", [({"spokes": "8 token"}, "spokes"), ({"spoke": 8}, "'spoke'"), ({}, "spokes is missing"), (3, "3")])
+@pytest.mark.parametrize(
+    "table, key", [({"spokes": "8 token"}, "spokes"), ({"spoke": 8}, "'spoke'"), ({}, "spokes is missing"), (3, "3")]
+)
 def test_a_fault_in_an_inner_table_names_which_one(table, key):
     message = refusal(GOOD | {"wheels": [{"spokes": "8 element"}, table]})
     assert message.startswith("cart.toml [cart] wheels[2]")
@@ -171,7 +178,9 @@ def test_what_is_far_from_every_name_is_near_to_none():
 
 # Any table
 
-words = st.sampled_from(["80 GB", "1,979 TOPS", "3.35 TB/s", "3,35 TB/s", "8", "-1", "16-bit", "nan", "1e999 s", "8 token", "", "%", "$"])
+words = st.sampled_from(
+    ["80 GB", "1,979 TOPS", "3.35 TB/s", "3,35 TB/s", "8", "-1", "16-bit", "nan", "1e999 s", "8 token", "", "%", "$"]
+)
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | words | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -181,12 +190,16 @@ values = st.recursive(
 
 def junk(cls):
     """Tables whose keys are those of a part, or nearly, or anything."""
-    keys = st.sampled_from([f.name for f in dataclasses.fields(cls)] + ["window", "layers", "from"]) | st.text(max_size=8)
+    keys = st.sampled_from([f.name for f in dataclasses.fields(cls)] + ["window", "layers", "from"]) | st.text(
+        max_size=8
+    )
     return st.dictionaries(keys, values, max_size=6)
 
 
 @steady
-@given(st.sampled_from([Cart, Model, Accelerator, Price]).flatmap(lambda cls: st.tuples(st.just(cls), junk(cls) | values)))
+@given(
+    st.sampled_from([Cart, Model, Accelerator, Price]).flatmap(lambda cls: st.tuples(st.just(cls), junk(cls) | values))
+)
 def test_any_table_gives_a_part_or_an_input_error(case):
     cls, table = case
     try:

@@ -118,9 +118,7 @@ def test_a_pass_of_a_dense_model_is_compute_bound_at_the_ratio(n, b, peak, bandw
 @steady
 @given(st.integers(1, 10**6), precisions)
 def test_a_prompt_has_the_intensity_of_as_many_streams(number, b):
-    assert close(
-        prefill_intensity(Quantity(number, "token"), b), decode_intensity(Quantity(number, "sequence"), b)
-    )
+    assert close(prefill_intensity(Quantity(number, "token"), b), decode_intensity(Quantity(number, "sequence"), b))
 
 
 # Attention
@@ -153,7 +151,9 @@ def test_two_chunks_take_together_what_the_prompt_takes(first, second, prefix, w
 def test_prefill_attention_is_the_sum_over_its_tokens(prefix, window):
     """The integral takes each token at its middle; min() has a corner in at most one of them."""
     limit = None if window is None else Quantity(window, "token")
-    each = [attention_operations(Quantity(prefix + i + 0.5, "token"), LAYERS, WIDTH, limit).magnitude for i in range(200)]
+    each = [
+        attention_operations(Quantity(prefix + i + 0.5, "token"), LAYERS, WIDTH, limit).magnitude for i in range(200)
+    ]
     summed = prefill_attention_operations(quantity("200 token"), LAYERS, WIDTH, Quantity(prefix, "token"), limit)
     assert summed.magnitude == pytest.approx(sum(each), rel=1e-3)
 
@@ -242,7 +242,11 @@ def test_the_free_chunk_is_free(batch, w, m, o, peak, bandwidth):
 @steady
 @given(decoding_batches, weights, states, operations, rates, bandwidths)
 def test_a_longer_chunk_is_not_free(batch, w, m, o, peak, bandwidth):
-    longer = free_chunk(batch, w, m, o, peak, bandwidth) * 1.01 + 0.01 * (batch * quantity("1 token/sequence")) + quantity("1 token")
+    longer = (
+        free_chunk(batch, w, m, o, peak, bandwidth) * 1.01
+        + 0.01 * (batch * quantity("1 token/sequence"))
+        + quantity("1 token")
+    )
     assert mixed(batch, w, m, o, longer, peak, bandwidth) > mixed(batch, w, m, o, quantity("0 token"), peak, bandwidth)
 
 
@@ -256,6 +260,14 @@ def test_the_free_chunk_of_too_large_a_batch_is_nothing():
 def test_a_mixed_step_without_a_chunk_is_a_decode_step(batch, w, m, o, peak, bandwidth):
     alone = step_time(batch, w, m, o, peak, bandwidth)
     assert close(mixed_step_time(batch, w, m, o, quantity("0 op"), NOTHING, peak, bandwidth), alone)
+
+
+@steady
+@given(batches, weights, states, operations, rates, bandwidths)
+def test_a_chunk_reads_the_state_before_it_once_as_one_more_stream_does(batch, w, m, o, peak, bandwidth):
+    chunk = quantity("1 token") * o  # of one token: the same work as one more stream's
+    one_more = step_time(batch + quantity("1 sequence"), w, m, o, peak, bandwidth)
+    assert close(mixed_step_time(batch, w, m, o, chunk, m, peak, bandwidth), one_more)
 
 
 @pytest.mark.parametrize("prompt, chunk, starts", [(1000, 400, [0, 400, 800]), (800, 400, [0, 400]), (1, 400, [0])])
@@ -316,7 +328,9 @@ def test_the_expected_experts_are_those_of_a_simulation(e, k, number):
     random = np.random.default_rng(seed=7)
     used = [len(set(np.argsort(random.random((number, e)), axis=1)[:, :k].flat)) for _ in range(400)]
     error = np.std(used) / math.sqrt(len(used))
-    assert distinct_experts(Quantity(number, "token"), *experts(e, k)).magnitude == pytest.approx(np.mean(used), abs=4 * error)
+    assert distinct_experts(Quantity(number, "token"), *experts(e, k)).magnitude == pytest.approx(
+        np.mean(used), abs=4 * error
+    )
 
 
 def test_no_token_chooses_more_experts_than_there_are():
@@ -348,7 +362,9 @@ def test_weights_are_read_in_the_share_of_the_experts_used(mixture, number):
 
 
 def test_a_mixture_that_chooses_every_expert_reads_all_weights():
-    read = weights_read(quantity("2 token"), quantity("40e9 parameter"), quantity("10e9 parameter"), *experts(8, 8), BYTE)
+    read = weights_read(
+        quantity("2 token"), quantity("40e9 parameter"), quantity("10e9 parameter"), *experts(8, 8), BYTE
+    )
     assert close(read, quantity("40 GB"))
 
 
@@ -362,9 +378,11 @@ def test_no_more_weights_are_active_than_there_are(active):
 # Several accelerators
 
 
-@pytest.mark.parametrize("heads, accelerators, copies", [(8, 8, 1), (2, 8, 4), (1, 8, 8), (8, 32, 4), (8, 2, 1), (8, 1, 1)])
+@pytest.mark.parametrize(
+    "heads, accelerators, copies", [(8, 8, 1), (2, 8, 4), (1, 8, 8), (8, 32, 4), (8, 2, 1), (8, 1, 1)]
+)
 def test_heads_are_replicated_not_split(heads, accelerators, copies):
-    """Divided they became 0 or a fraction: github.com/vllm-project/vllm/pull/1640, github.com/tenstorrent/vllm/pull/50."""
+    """Divided they became 0 or a fraction: github.com/vllm-project/vllm/pull/1640, tenstorrent/vllm/pull/50."""
     assert state_copies(Quantity(heads, "head"), Quantity(accelerators, "accelerator")).magnitude == copies
 
 

@@ -114,7 +114,7 @@ def _floats(magnitude):
         if magnitude.dtype.kind not in "iuf":
             raise ArgumentError(f"an array of {magnitude.dtype}")
         return magnitude.astype(float, copy=False)
-    if isinstance(magnitude, bool) or not isinstance(magnitude, int | float):
+    if not isinstance(magnitude, int | float):  # pint itself refuses a bool
         raise ArgumentError(f"{magnitude!r} is no number")
     try:
         return float(magnitude)

@@ -120,8 +120,9 @@ def load(path=None):
 
     Examples
     --------
-    >>> load().model.parameters.to("Gparameter").magnitude
-    70.6
+    >>> from costlib.units import show
+    >>> show(load().model.parameters, "Gparameter")
+    '70.6 billion parameters'
     """
     path = path or os.environ.get(VARIABLE) or REFERENCE
     chosen = {}
