@@ -21,7 +21,6 @@ from costlib.book import MIME
 from costlib.book.stated import rows
 from costlib.scenario import VARIABLE
 
-
 ROOT = Path(__file__).parent
 BOOK = ROOT / "book"
 
@@ -43,7 +42,9 @@ class Page(IPyNbFile):
 
     def collect(self):
         notebook = jupytext.read(self.path, fmt="md:myst")
-        expected = {key: row.expected for key, row in rows(BOOK / "stated-values.csv").items() if row.page == self.path.stem}
+        expected = {
+            key: row.expected for key, row in rows(BOOK / "stated-values.csv").items() if row.page == self.path.stem
+        }
         names = [_expect(cell, expected) for cell in notebook.cells if cell.cell_type == "code"]
         with mock.patch("nbval.plugin.nbformat.read", return_value=notebook):
             for item, keys in zip(super().collect(), names, strict=True):
@@ -64,7 +65,9 @@ def _expect(cell, expected):
         cell.execution_count = 1  # nbval compares only cells that have run
         cell.metadata.setdefault("tags", []).append("nbval-check-output")
         cell.outputs = [
-            nbformat.v4.new_output("display_data", {"text/plain": f"{key} = {expected.get(key, 'a value that no source states')}"})
+            nbformat.v4.new_output(
+                "display_data", {"text/plain": f"{key} = {expected.get(key, 'a value that no source states')}"}
+            )
             for key in keys
         ]
     return keys
@@ -84,7 +87,16 @@ def site(tmp_path_factory):
 
 def build(folder, **environment):
     """Build the book into a folder, as ``make book`` does; where that fails or warns, so does the test."""
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "-W", "-n", "--keep-going", "--path-output", folder]
+    command = [
+        Path(sys.executable).with_name("jupyter-book"),
+        "build",
+        ROOT,
+        "-W",
+        "-n",
+        "--keep-going",
+        "--path-output",
+        folder,
+    ]
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True)
     said = done.stdout + done.stderr
     complaints = [line for line in said.splitlines() if "WARNING" in line or "Error" in line]

@@ -1,4 +1,4 @@
-"""How long ``import costlib`` takes against ``import pint``, in fresh processes."""
+"""How long ``import costlib``, and its whole core, take against ``import pint``, in fresh processes."""
 
 import statistics
 import subprocess
@@ -15,18 +15,17 @@ def seconds(module):
 
 
 def main():
-    times = {"costlib": [], "pint": []}
+    times = {"costlib": [], "costlib.scenario": [], "pint": []}  # scenario imports every module of the core
     for module in times:
         seconds(module)  # once unmeasured: compiles the bytecode and fills the file cache
     for _ in range(REPEATS):  # one after the other, so that a slow moment falls on both
         for module, measured in times.items():
             measured.append(seconds(module))
     medians = {module: statistics.median(measured) for module, measured in times.items()}
-    ratio = medians["costlib"] / medians["pint"]
     for module, median in medians.items():
-        print(f"import {module:8} {median * 1e3:6.1f} ms")
-    print(f"import time, costlib over pint: {ratio:.2f}  (target: at most {TARGET})")
-    return ratio > TARGET
+        print(f"import {module:17} {median * 1e3:6.1f} ms, {median / medians['pint']:.2f} of pint")
+    print(f"target: at most {TARGET}")
+    return max(medians.values()) > TARGET * medians["pint"]
 
 
 if __name__ == "__main__":

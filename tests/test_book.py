@@ -105,7 +105,11 @@ def test_a_table_escapes_what_would_break_its_grid(shown):
 
 # ---------------------------------------------------------------- a book of two pages
 
-HEAD = "---\njupytext: {text_representation: {extension: .md, format_name: myst}}\nkernelspec: {name: python3, display_name: x}\n---\n"
+HEAD = """---
+jupytext: {text_representation: {extension: .md, format_name: myst}}
+kernelspec: {name: python3, display_name: Python}
+---
+"""
 CONF = """
 extensions = ["myst_nb", "costlib.book.sphinx_ext"]
 nb_execution_mode = "cache"
@@ -131,7 +135,9 @@ Plain {val}`decode-floor`, shorter {val}`decode-floor:2 s/token`, bare {val}`dec
 ```{ledger}
 ```
 """
-OTHER = HEAD + """
+OTHER = (
+    HEAD
+    + """
 # Stating
 
 $$ a = b $$ (eq-floor)
@@ -144,6 +150,7 @@ state("ridge-point", quantity("592 op/B"))
 state("fits", "it fits")
 ```
 """
+)
 STATED = """key,page,source,place,quantity,stated,computed,unit,remark
 decode-floor,other,a paper,eq. 2,floor,21.1 ms,21.0746,ms/token,
 ridge-point,other,a paper,§1,ridge,591 op/B,590.746,operation/byte,

@@ -35,7 +35,8 @@ def address(site):
 
 @pytest.fixture(scope="module")
 def browser():
-    quiet = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+    quiet = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    quiet += " --disable-component-update --disable-sync"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=quiet.split())
         yield browser

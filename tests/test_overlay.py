@@ -28,8 +28,8 @@ SCENARIOS = {
     "a mixture with latent attention": 'model = "deepseek-v3"\naccelerator = "b200-sxm"\nnode = "hgx-8-nvlink-5"',
     "windows in every layer": 'model = "mistral-7b-v0.1"\naccelerator = "l40s"\nnode = "single-pcie-4"',
     "a model that does not fit": 'model = "llama-3.1-405b"\naccelerator = "l4"\nnode = "single-pcie-4"',
-    "very short contexts": '[workload]\nprompt = 10\ncontext = 16\noutput = 1\nobservation = 4',
-    "very long contexts": '[workload]\nprompt = 10000000\ncontext = 10000000\nobservation = 1000000',
+    "very short contexts": "[workload]\nprompt = 10\ncontext = 16\noutput = 1\nobservation = 4",
+    "very long contexts": "[workload]\nprompt = 10000000\ncontext = 10000000\nobservation = 1000000",
 }
 
 
@@ -53,7 +53,9 @@ def test_every_page_computes(tmp_path, monkeypatch, text):
     shown = published(tmp_path, monkeypatch, text)
     assert len(shown) > 60
     for kind, data in shown:
-        texts = " ".join(value for name, value in data.items() if isinstance(value, str) and name not in ("light", "dark", "value"))
+        texts = " ".join(
+            value for name, value in data.items() if isinstance(value, str) and name not in ("light", "dark", "value")
+        )
         assert not re.search(r"\b(nan|inf|None)\b", texts), data["key"]
         if kind == "value" and not isinstance(data["value"], str):
             assert math.isfinite(data["value"]), data["key"]
@@ -81,6 +83,12 @@ def test_the_whole_book_follows_the_scenario(mine):
 def test_the_ledger_shows_reference_and_yours_side_by_side(mine):
     ledger = BeautifulSoup((mine / "book" / "reproduction.html").read_text("utf-8"), "html.parser")
     table = ledger.find("table", id="ledger-output-cost")
-    assert [cell.get_text() for cell in table.thead.find_all("th")] == ["Value", "Quantity", "Stated", "Reference", "Yours"]
+    assert [cell.get_text() for cell in table.thead.find_all("th")] == [
+        "Value",
+        "Quantity",
+        "Stated",
+        "Reference",
+        "Yours",
+    ]
     ratio = next(row for row in table.tbody.find_all("tr") if row.td.get_text() == "output-input-ratio")
     assert [cell.get_text() for cell in ratio.find_all("td")[2:]] == ["295", "295", "206"]

@@ -17,7 +17,8 @@ by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 # A number in digits followed by a unit or a word for one.
 FIGURE = re.compile(
     r"(?<![\w.,-])\d[\d.,]*\s*(?:%|×|[kMGTP]?i?B\b|[kMGT]?bits?\b|[TGM]?op\b|[mµun]?s\b|hours?\b|USD\b|times\b|percent\b"
-    r"|(?:(?:thousand|million|billion) )?(?:tokens?|parameters?|streams?|sequences?|trajector(?:y|ies)|accelerators?|nodes?|layers?|heads?)\b)"
+    r"|(?:(?:thousand|million|billion) )?"
+    r"(?:tokens?|parameters?|streams?|sequences?|trajector(?:y|ies)|accelerators?|nodes?|layers?|heads?)\b)"
 )
 
 
@@ -35,7 +36,9 @@ def prose(text):
 def captions(source):
     """Texts that a cell hands to a figure or table, apart from those that name a quantity."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    named = {id(node) for call in calls if getattr(call.func, "id", "") in ("quantity", "show") for node in ast.walk(call)}
+    named = {
+        id(node) for call in calls if getattr(call.func, "id", "") in ("quantity", "show") for node in ast.walk(call)
+    }
     shown = [call for call in calls if getattr(call.func, "id", "") in ("figure", "table")]
     nodes = [node for call in shown for node in ast.walk(call) if id(node) not in named]
     return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
@@ -67,7 +70,10 @@ def test_no_figure_is_typed_into_prose(page):
     assert [found for text in texts for found in FIGURE.findall(text)] == []
 
 
-@pytest.mark.parametrize("text", ["takes 21.1 ms", "about 30 %", "8 streams", "80 GiB of memory", "295 times as long", "70 billion parameters"])
+@pytest.mark.parametrize(
+    "text",
+    ["takes 21.1 ms", "about 30 %", "8 streams", "80 GiB of memory", "295 times as long", "70 billion parameters"],
+)
 def test_the_search_for_typed_figures_finds_them(text):
     assert FIGURE.search(prose(f"A token {text}."))
     assert any(FIGURE.search(caption) for caption in captions(f"figure(0, 0, {text!r})"))

@@ -230,6 +230,7 @@ FAULTS = [
     ("[workload]\nmodel_time = '4'", ["[workload] model_time = '4' has no unit", "from 1 ms"]),
     ("[workload]\nsource = 3", ["[workload] source = 3", "wanted a text"]),
     ("[workload]\nnotes = 'x'", ["[workload] notes = 'x'", "wanted a table of texts"]),
+    ("[workload]\nturns = 3\nnotes.truns = 'x'", ["[workload] notes: 'truns'", "did you mean 'turns'"]),
     ("[workload]\nnotes.turns = 3", ["[workload] notes = {'turns': 3}", "wanted a table of texts"]),
     ("[accelerator]\nbandwidth = '3,35 TB/s'", ["[accelerator] bandwidth", "comma", "from 1 GB/s"]),
     ("[accelerator]\nbandwidth = '3.35 Tb/s'", ["[accelerator] bandwidth", "no unit 'Tb'", "TB", "from 1 GB/s"]),

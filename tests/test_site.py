@@ -117,9 +117,16 @@ def test_sentences_print_what_cells_json_holds(content, cells):
 
 def test_values_equations_figures_and_tables_can_be_cited_from_other_books(content, cells, inventory):
     floats = {
-        tag["id"] for page in content.values() for tag in page.find_all(["figure", "table"]) if tag.get("id", "").startswith(("fig-", "tab-", "ledger-"))
+        tag["id"]
+        for page in content.values()
+        for tag in page.find_all(["figure", "table"])
+        if tag.get("id", "").startswith(("fig-", "tab-", "ledger-"))
     }
-    equations = {tag["id"].removeprefix("equation-") for page in content.values() for tag in page.find_all(id=re.compile("^equation-eq-"))}
+    equations = {
+        tag["id"].removeprefix("equation-")
+        for page in content.values()
+        for tag in page.find_all(id=re.compile("^equation-eq-"))
+    }
     assert len(floats) >= 15 and len(equations) >= 9
     assert (floats | equations | set(cells)) - set(inventory["std:label"]) == set()
 

@@ -4,14 +4,22 @@ One topic a module, functions named for the quantity that they return:
 
 - :mod:`costlib.roofline`, :mod:`costlib.serving`: the time of prefill and decode
 - :mod:`costlib.kv_cache`, :mod:`costlib.capacity`: the memory of a context, and what fits
+- :mod:`costlib.decoding`, :mod:`costlib.queueing`: what leaves the accelerator, and how many wait
 - :mod:`costlib.scenario`, :mod:`costlib.catalog`: what to compute for
 - :mod:`costlib.units`: quantities, read and printed
 
-Importing it loads the standard library and pint, nothing else.
+Importing it loads the standard library; pint comes with the first name that is used.
 """
 
-from costlib.scenario import load
-from costlib.units import Quantity, quantity, show
+import importlib
 
-__all__ = ["Quantity", "load", "quantity", "show"]
 __version__ = "0.1.0"
+__all__ = ["Quantity", "load", "quantity", "show"]
+
+_HOMES = {"Quantity": "units", "quantity": "units", "show": "units", "load": "scenario"}
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'costlib' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"costlib.{_HOMES[name]}"), name)

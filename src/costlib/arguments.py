@@ -19,7 +19,8 @@ def takes(*, returns, **units):
     """Check a function's arguments and convert them, and its result, to the units declared.
 
     Every argument has to be finite and more than zero; ``"token >= 0"`` allows
-    zero, ``"byte >= -inf"`` either sign, and a default of None allows None.
+    zero, ``"byte >= -inf"`` either sign, ``"accelerator >= 1"`` nothing below one,
+    and a default of None allows None.
     Numbers and arrays of numbers pass only where the unit is ``""``.
 
     Parameters

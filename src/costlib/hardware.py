@@ -50,7 +50,13 @@ class Node(Part):
 class Price(Part):
     """What is charged: for tokens by a host, or for the hire of an accelerator."""
 
-    input: Quantity | None = size("USD/token", "0 USD/Mtoken", "1e6 USD/Mtoken", "price of a prompt token", optional=True)
-    cached_input: Quantity | None = size("USD/token", "0 USD/Mtoken", "1e6 USD/Mtoken", "price of a prompt token found in a cache", optional=True)
-    output: Quantity | None = size("USD/token", "0 USD/Mtoken", "1e6 USD/Mtoken", "price of an output token", optional=True)
+    input: Quantity | None = size(
+        "USD/token", "0 USD/Mtoken", "1e6 USD/Mtoken", "price of a prompt token", optional=True
+    )
+    cached_input: Quantity | None = size(
+        "USD/token", "0 USD/Mtoken", "1e6 USD/Mtoken", "price of a prompt token found in a cache", optional=True
+    )
+    output: Quantity | None = size(
+        "USD/token", "0 USD/Mtoken", "1e6 USD/Mtoken", "price of an output token", optional=True
+    )
     hire: Quantity | None = size("USD/hour/accelerator", 0, 1e4, "hire of an accelerator", optional=True)

@@ -49,16 +49,14 @@ def bytes_per_token(layers, kv_heads, head_dim, kv_precision):
     Examples
     --------
     >>> from costlib.units import quantity, show
-    >>> m = bytes_per_token(quantity("80 layer"), quantity("8 head"), quantity("128 channel/head"), quantity("2 B/element"))
-    >>> show(m, digits=6)
+    >>> geometry = map(quantity, ("80 layer", "8 head", "128 channel/head", "2 B/element"))
+    >>> show(bytes_per_token(*geometry), digits=6)
     '327,680 B/token'
     """
     return KEYS_AND_VALUES * layers * kv_heads * head_dim * kv_precision
 
 
-@takes(
-    layers="layer", latent_rank="channel", rope_dim="channel", kv_precision="byte/element", returns="byte/token"
-)
+@takes(layers="layer", latent_rank="channel", rope_dim="channel", kv_precision="byte/element", returns="byte/token")
 def latent_bytes_per_token(layers, latent_rank, rope_dim, kv_precision):
     r"""State that one token keeps in layers of multi-head latent attention.
 
@@ -96,8 +94,8 @@ def latent_bytes_per_token(layers, latent_rank, rope_dim, kv_precision):
     Examples
     --------
     >>> from costlib.units import quantity, show
-    >>> m = latent_bytes_per_token(quantity("61 layer"), quantity("512 channel"), quantity("64 channel"), quantity("2 B/element"))
-    >>> show(m, digits=5)
+    >>> geometry = map(quantity, ("61 layer", "512 channel", "64 channel", "2 B/element"))
+    >>> show(latent_bytes_per_token(*geometry), digits=5)
     '70,272 B/token'
     """
     return LATENT * layers * (latent_rank + rope_dim) * kv_precision

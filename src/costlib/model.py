@@ -58,14 +58,18 @@ class Model(Part):
     """A decoder: the sums over its layers of what :mod:`costlib.serving` says of one."""
 
     parameters: Quantity = size("parameter", "1 Mparameter", "100 Tparameter", "weights, all experts included")
-    active_parameters: Quantity | None = size("parameter", "1 Mparameter", "100 Tparameter", "weights that one token uses", optional=True)
+    active_parameters: Quantity | None = size(
+        "parameter", "1 Mparameter", "100 Tparameter", "weights that one token uses", optional=True
+    )
     experts: Quantity | None = size("expert", 2, 1e5, "experts of a layer that the router chooses from", optional=True)
     experts_per_token: Quantity | None = size("expert/token", 1, 1e4, "experts that it chooses", optional=True)
     layers: Quantity = size("layer", 1, 1000, "layers of every kind")
     width: Quantity = size("channel", 16, 1e6, "size of the residual stream")
     vocabulary: Quantity = size("token", 100, 1e7, "tokens that it can put out")
     attention: tuple[AttentionLayers, ...] = parts(AttentionLayers, "layers that attend, by kind")
-    recurrent_state: Quantity | None = size("byte", "1 B", "1 TB", "state a sequence of layers that do not attend", optional=True)
+    recurrent_state: Quantity | None = size(
+        "byte", "1 B", "1 TB", "state a sequence of layers that do not attend", optional=True
+    )
 
     def __post_init__(self):
         mixture = (self.active_parameters, self.experts, self.experts_per_token)
@@ -76,7 +80,9 @@ class Model(Part):
                 f"active_parameters = {self.active_parameters:~P} is not less than parameters = {self.parameters:~P}"
             )
         if self.experts and self.experts_per_token.m_as("expert/token") > self.experts.m_as("expert"):
-            raise ValueError(f"experts_per_token = {self.experts_per_token:~P} is more than experts = {self.experts:~P}")
+            raise ValueError(
+                f"experts_per_token = {self.experts_per_token:~P} is more than experts = {self.experts:~P}"
+            )
         attending = sum(kind.layers for kind in self.attention)
         if attending > self.layers:
             raise ValueError(f"attention has {attending:~P}s, more than layers = {self.layers:~P}")

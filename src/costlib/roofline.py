@@ -133,7 +133,8 @@ def execution_time(operations, traffic, peak_rate, bandwidth):
     Examples
     --------
     >>> from costlib.units import quantity, show
-    >>> show(execution_time(quantity("1e12 op"), quantity("70.6 GB"), quantity("1979 Top/s"), quantity("3.35 TB/s")), "ms")
+    >>> computation, accelerator = ("1e12 op", "70.6 GB"), ("1979 Top/s", "3.35 TB/s")
+    >>> show(execution_time(*map(quantity, computation + accelerator)), "ms")
     '21.1 ms'
     """
     return maximum(operations / peak_rate, traffic / bandwidth)

@@ -173,6 +173,9 @@ def _part(name, current, given, file):
         raise InputError(f"{where} source = {source!r}; wanted a text")
     if not isinstance(notes, dict) or not all(isinstance(note, str) for note in notes.values()):
         raise InputError(f"{where} notes = {notes!r}; wanted a table of texts, by key")
+    for key in notes:
+        if key not in changes:
+            raise InputError(f"{where} notes: {key!r} is not changed here; {nearest(key, changes)}")
     origin = {key: Origin(title=source, note=notes.get(key, "")) for key in changes}
     if current is None:
         return build(PARTS[name], changes, where, origin)

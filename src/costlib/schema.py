@@ -122,7 +122,11 @@ def _sized(f, given, where):
     try:
         if isinstance(given, str):
             value = quantity(given)
-        elif isinstance(given, int | float) and not isinstance(given, bool) and (_counts(meta["unit"]) or not meta["unit"]):
+        elif (
+            isinstance(given, int | float)
+            and not isinstance(given, bool)
+            and (_counts(meta["unit"]) or not meta["unit"])
+        ):
             value = Quantity(float(given), meta["unit"])
         else:
             raise UnitError(f"{given!r} has no unit")
@@ -147,7 +151,18 @@ def _whole(number):
 
 def _counts(unit):
     """Whether a unit counts whole things, so that a bare integer says enough."""
-    return unit in {"parameter", "layer", "head", "channel", "channel/head", "expert", "expert/token", "token", "accelerator", "sequence"}
+    return unit in {
+        "parameter",
+        "layer",
+        "head",
+        "channel",
+        "channel/head",
+        "expert",
+        "expert/token",
+        "token",
+        "accelerator",
+        "sequence",
+    }
 
 
 def _wanted(f):

@@ -336,7 +336,9 @@ def output_input_ratio(peak_rate, weight_precision, bandwidth):
     return peak_rate * weight_precision / (WEIGHT_WORK * Quantity(1, "token") * bandwidth)
 
 
-@takes(weights="byte", operations="operation/token", peak_rate="operation/second", bandwidth="byte/second", returns="token")
+@takes(
+    weights="byte", operations="operation/token", peak_rate="operation/second", bandwidth="byte/second", returns="token"
+)
 def compute_bound_tokens(weights, operations, peak_rate, bandwidth):
     r"""Tokens that one pass must carry before arithmetic takes as long as reading the weights.
 
@@ -427,9 +429,7 @@ def attention_operations(context, layers, width, window=None):
     return ATTENTION_WORK * layers * width * (context if window is None else minimum(context, window))
 
 
-@takes(
-    prompt="token >= 0", layers="layer", width="channel", prefix="token >= 0", window="token", returns="operation"
-)
+@takes(prompt="token >= 0", layers="layer", width="channel", prefix="token >= 0", window="token", returns="operation")
 def prefill_attention_operations(prompt, layers, width, prefix=Quantity(0, "token"), window=None):
     r"""Arithmetic of causal attention over a prompt that follows a prefix already in the cache.
 
@@ -470,7 +470,8 @@ def prefill_attention_operations(prompt, layers, width, prefix=Quantity(0, "toke
     Examples
     --------
     >>> from costlib.units import quantity, show
-    >>> show(prefill_attention_operations(quantity("32768 token"), quantity("80 layer"), quantity("8192 channel")), "Top")
+    >>> prompt_and_model = map(quantity, ("32768 token", "80 layer", "8192 channel"))
+    >>> show(prefill_attention_operations(*prompt_and_model), "Top")
     '1,410 Top'
     """
 
@@ -1037,7 +1038,7 @@ def distinct_experts(tokens, experts, experts_per_token):
 def _chosen_share(function, experts, experts_per_token):
     """Share of a layer's experts that one token uses."""
     chosen = (experts_per_token / experts * Quantity(1, "token")).m_as("")
-    if (chosen > 1 if not hasattr(chosen, "shape") else (chosen > 1).any()):
+    if chosen > 1 if not hasattr(chosen, "shape") else (chosen > 1).any():
         raise ArgumentError(f"{function}: experts_per_token is more than experts; wanted at most all of them")
     return chosen
 
@@ -1094,9 +1095,12 @@ def weights_read(tokens, parameters, active_parameters, experts, experts_per_tok
     Examples
     --------
     >>> from costlib.units import quantity, show
-    >>> mixtral = [quantity(q) for q in ("46.7e9 parameter", "12.9e9 parameter", "8 expert", "2 expert/token", "2 B/parameter")]
-    >>> show(weights_read(quantity("1 token"), *mixtral), "GB"), show(weights_read(quantity("64 token"), *mixtral), "GB")
-    ('25.8 GB', '93.4 GB')
+    >>> sizes = "46.7e9 parameter", "12.9e9 parameter", "8 expert", "2 expert/token", "2 B/parameter"
+    >>> mixtral = [quantity(size) for size in sizes]
+    >>> show(weights_read(quantity("1 token"), *mixtral), "GB")
+    '25.8 GB'
+    >>> show(weights_read(quantity("64 token"), *mixtral), "GB")
+    '93.4 GB'
     """
     idle = parameters - active_parameters
     low = idle.magnitude if not hasattr(idle.magnitude, "min") else idle.magnitude.min()
@@ -1142,7 +1146,8 @@ def state_copies(kv_heads, accelerators):
     Examples
     --------
     >>> from costlib.units import quantity, show
-    >>> show(state_copies(quantity("8 head"), quantity("8 accelerator"))), show(state_copies(quantity("2 head"), quantity("8 accelerator")))
+    >>> node = quantity("8 accelerator")
+    >>> show(state_copies(quantity("8 head"), node)), show(state_copies(quantity("2 head"), node))
     ('1', '4')
     """
     heads, n = kv_heads.magnitude, accelerators.magnitude
@@ -1223,9 +1228,7 @@ def all_reduce_time(tokens, layers, width, activation_precision, accelerators, l
     communication="second >= 0",
     returns="second",
 )
-def node_step_time(
-    batch, weights, state, operations, peak_rate, bandwidth, accelerators, copies, communication
-):
+def node_step_time(batch, weights, state, operations, peak_rate, bandwidth, accelerators, copies, communication):
     r"""Least time of one decode step of a batch whose layers are shared by several accelerators.
 
     .. math:: \max\left(\frac{W + B \kappa M}{n \beta}, \; \frac{B o}{n \pi}\right) + t_{comm}

@@ -158,6 +158,8 @@ def show(value, unit=None, digits=3):
 def significant(number, digits):
     """A number as text, rounded to significant digits, thousands grouped; what is exact in fewer keeps fewer."""
     number = float(number)
+    if math.isnan(number):
+        raise UnitError("nan is no number that could be printed")
     if math.isinf(number):
         return "∞" if number > 0 else "−∞"
     rounded = float(f"{number:.{digits - 1}e}")

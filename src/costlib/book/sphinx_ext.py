@@ -24,7 +24,6 @@ from sphinx.util.nodes import make_refnode
 import costlib
 from costlib.book import MIME
 from costlib.book.stated import rows
-from costlib.scenario import load
 from costlib.units import Quantity, show
 
 LOG = logging.getLogger(__name__)
