@@ -84,7 +84,7 @@ def test_each_parameter_says_what_it_is_and_whether_arrays_are_taken(function):
 
 @each_formula
 def test_a_formula_is_written_out(function):
-    assert "\n    .. math:: " in function.__doc__
+    assert "\n.. math:: " in inspect.getdoc(function)
 
 
 @each_formula

@@ -1,6 +1,6 @@
 """A scenario: a model on a node under a workload, and a reader's changes to any part of it.
 
-The reference scenario, ``reference.toml``, is that of the appendix. A file of
+The reference scenario, ``reference.toml``, is that of the book's sources. A file of
 the reader's lays over it whatever it names: a part by its name in the catalog,
 or single values of a part::
 
@@ -19,7 +19,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from costlib import catalog, serving
+from costlib import capacity, catalog, serving
 from costlib.hardware import RATES, Accelerator, Link, Node
 from costlib.model import Model
 from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, size
@@ -39,6 +39,13 @@ class Precision(Part):
     kv_cache: Quantity = size("byte/element", 0.1, 8, "stored size of an element of the KV cache")
     activations: Quantity = size("byte/element", 0.5, 8, "size of an activation that accelerators exchange")
     arithmetic: str = choice(RATES, "precision computed in")
+
+    def __post_init__(self):
+        stored, computed = self.weights.m_as("bit/parameter"), int(self.arithmetic.removesuffix("-bit"))
+        if stored >= 2 * computed:  # scales beside the weights may take half a bit more
+            raise ValueError(
+                f"arithmetic = {self.arithmetic!r} is narrower than weights of {stored:g} bits; wanted theirs"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +100,16 @@ class Scenario:
     def node_memory(self):
         """Memory of all accelerators of the node."""
         return self.accelerator.memory * (self.node.accelerators / Quantity(1, "accelerator"))
+
+    @property
+    def state_pool(self):
+        """What the reserve leaves of the node's memory for attention state; negative where it does not fit."""
+        weights = serving.weight_bytes(self.model.parameters, self.reserve.weights)
+        return capacity.state_pool(self.node_memory, weights, self.reserve.runtime)
+
+    def resident_sequences(self, context):
+        """Contexts of so many tokens that the node holds at once."""
+        return capacity.resident_sequences(self.state_pool, self.model.context_state(context, self.precision.kv_cache))
 
 
 PARTS = {f.name: f.type for f in dataclasses.fields(Scenario) if f.name != "file"}

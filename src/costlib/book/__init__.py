@@ -13,7 +13,7 @@ import json
 from costlib.book.style import axes, dark, svg
 from costlib.units import Quantity, show
 
-__all__ = ["MIME", "axes", "figure", "show", "state", "table"]
+__all__ = ["MIME", "axes", "cited", "figure", "show", "state", "table"]
 
 MIME = {kind: f"application/vnd.costlib.{kind}+json" for kind in ("value", "figure", "table")}
 
@@ -88,6 +88,13 @@ def table(key, header, rows, caption):
     grid = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
     as_html = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}" for cell in row) for row in [header, *cells])
     _publish("table", {"key": key, "grid": grid, "caption": caption}, grid, f"<table>{as_html}</table>")
+
+
+def cited(origin):
+    """Where a value comes from, in MyST: its source, linked where it has an address, its date and the note on it."""
+    source = f"[{origin.title}]({origin.address})" if origin.address else origin.title
+    dated = f"{source}, {origin.date}" if origin.date else source
+    return f"{dated}. {origin.note}" if origin.note else dated
 
 
 def _publish(kind, data, text, as_html=None):

@@ -153,7 +153,8 @@ class Val(SphinxRole):
 
 
 def _quote(env, key, shows="value", **attributes):
-    env.get_domain("cost").data["quotes"].setdefault(env.docname, set()).add(key)
+    quotes = env.get_domain("cost").data["quotes"].setdefault(env.docname, set())
+    quotes.update(attributes.get("keys", [key]))
     return quoted(key=key, shows=shows, **attributes)
 
 
@@ -164,29 +165,34 @@ class Ledger(SphinxDirective):
         pages = {}
         for row in _rows(self.env.app.srcdir).values():
             pages.setdefault(row.page, []).append(row)
+        written = {Path(doc).name for doc in self.env.found_docs}
+        total = _quote(self.env, "", shows="count", keys=[row.key for group in pages.values() for row in group])
+        later = [f"{_title(page)} ({len(group)})" for page, group in pages.items() if page not in written]
+        end = [nodes.paragraph("", "Not written yet: " + ", ".join(later) + ".")] if later else []
+        tables = [self.table(page, group) for page, group in pages.items() if page in written]
+        return [nodes.paragraph("", "", total, nodes.Text(".")), *tables, *end]
+
+    def table(self, page, group):
         mine = bool(_scenario().file)
         header = ["Value", "Quantity", "Stated"] + (["Reference", "Yours"] if mine else ["Computed", "Agrees"])
-        return [self.table(page, header, group, mine) for page, group in pages.items()]
-
-    def table(self, page, header, group, mine):
-        built = page in {Path(doc).name for doc in self.env.found_docs}
         body = []
         for row in group:
             computed = self.quote(row, "value")
-            last = [nodes.Text(_expected(row)), computed] if mine else [computed, self.quote(row, "verdict")]
-            note = f"{row.quantity} ({row.place})" + (f": {row.remark}" if row.remark else "")
+            last = [nodes.Text(row.expected), computed] if mine else [computed, self.quote(row, "verdict")]
+            note = f"{row.quantity} ({row.place})" + (f"; {row.remark}" if row.remark else "")
             body.append([self.quote(row, "key"), nodes.Text(note), nodes.Text(row.stated), *last])
-        table = _grid(header, body, f"{page.replace('-', ' ').capitalize()}: ", classes=["ledger"])
-        if built:
-            table[0] += _quote(self.env, page, shows="count", keys=[row.key for row in group])
-        else:
-            table[0] += nodes.Text("this page is not written yet")
+        table = _grid(header, body, f"{_title(page)}: ", classes=["ledger"])
+        table[0] += _quote(self.env, "", shows="count", keys=[row.key for row in group])
         table["names"].append(f"ledger-{page}")
         self.state.document.note_explicit_target(table, table)
         return table
 
     def quote(self, row, shows):
         return _quote(self.env, row.key, shows=shows, missing="–", form="")
+
+
+def _title(page):
+    return page.replace("-", " ").capitalize().replace("Kv ", "KV ")
 
 
 def _grid(header, body, title, classes):
@@ -199,13 +205,6 @@ def _grid(header, body, title, classes):
 
 def _line(cells):
     return nodes.row("", *[nodes.entry("", nodes.paragraph("", "", cell)) for cell in cells])
-
-
-def _expected(row):
-    try:
-        return row.expected
-    except Exception:
-        return row.computed
 
 
 class Resolve(SphinxPostTransform):
@@ -249,7 +248,7 @@ class Resolve(SphinxPostTransform):
 
     def link(self, record, child):
         link = make_refnode(self.app.builder, self.env.docname, record["page"], record["key"], child)
-        link["classes"].append("val")
+        link["classes"].append("val" if record["number"] else "verdict")
         return link
 
 

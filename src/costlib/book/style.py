@@ -27,7 +27,7 @@ _STYLE = {
     "axes.grid": True,
     "axes.grid.which": "major",
     "axes.axisbelow": True,
-    "axes.titlelocation": "left",
+    "axes.formatter.min_exponent": 5,  # 100, not ten to the second
     "grid.color": GRID,
     "grid.linewidth": 0.6,
     "xtick.color": MUTED,
