@@ -15,7 +15,7 @@ from unittest import mock
 import jupytext
 import nbformat
 import pytest
-from nbval.plugin import IPyNbFile
+from nbval.plugin import IPyNbCell, IPyNbFile
 
 from costlib.book import MIME
 from costlib.book.stated import rows
@@ -45,21 +45,29 @@ class Page(IPyNbFile):
         expected = {
             key: row.expected for key, row in rows(BOOK / "stated-values.csv").items() if row.page == self.path.stem
         }
-        names = [_expect(cell, expected) for cell in notebook.cells if cell.cell_type == "code"]
-        with mock.patch("nbval.plugin.nbformat.read", return_value=notebook):
-            for item, keys in zip(super().collect(), names, strict=True):
-                if keys:  # a failure names the values, not only the cell
-                    item.name += f" ({', '.join(keys)})"
-                    item._nodeid = f"{self.nodeid}::{item.name}"
-                yield item
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                _expect(cell, expected)
+        read = mock.patch("nbval.plugin.nbformat.read", return_value=notebook)
+        with read, mock.patch("nbval.plugin.IPyNbCell.from_parent", _named):
+            yield from super().collect()
 
     def setup(self):
         super().setup()
         self.skip_compare += (MIME["value"],)
 
 
+_cell = IPyNbCell.from_parent
+
+
+def _named(parent, *, name, cell, **options):
+    """A cell under the name of what it publishes, so that a failure names the value."""
+    keys = stated_keys(cell.source)
+    return _cell(parent, name=f"{name} ({', '.join(keys)})" if keys else name, cell=cell, **options)
+
+
 def _expect(cell, expected):
-    """Give a cell the outputs that the sources state, and tell the keys that it publishes."""
+    """Give a cell the outputs that the sources state."""
     keys = stated_keys(cell.source)
     if any(key in expected for key in keys):
         cell.execution_count = 1  # nbval compares only cells that have run
@@ -70,7 +78,6 @@ def _expect(cell, expected):
             )
             for key in keys
         ]
-    return keys
 
 
 def pytest_collect_file(file_path, parent):
