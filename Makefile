@@ -17,7 +17,7 @@ PYTHON      ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,
                  $(shell $(p) -c 'import sys; (3,11) <= sys.version_info < (3,14) and print("$(p)")' 2>/dev/null)))
 
 ifdef SCENARIO
-export COSTLIB_SCENARIO := $(abspath $(SCENARIO))
+export COSTLIB_SCENARIO := $(if $(filter /%,$(firstword $(SCENARIO))),$(SCENARIO),$(CURDIR)/$(SCENARIO))
 endif
 
 .PHONY: help book test serve bench lock clean
@@ -25,7 +25,8 @@ help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
 $(INSTALLED): requirements.txt pyproject.toml
-	@test -n "$(PYTHON)" || { echo "No Python 3.11, 3.12 or 3.13 found. Name one: make PYTHON=/path/to/python3.12"; exit 1; }
+	@$(or $(PYTHON),false) -c 'import sys; sys.exit(not (3,11) <= sys.version_info < (3,14))' 2>/dev/null || \
+	  { echo "Wanted Python 3.11, 3.12 or 3.13; found $(or $(PYTHON),none). Name one: make PYTHON=/path/to/python3.12"; exit 1; }
 	@echo "Setting up $(VENV) with $$($(PYTHON) --version); once, a few minutes."
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.txt

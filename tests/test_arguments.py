@@ -13,6 +13,7 @@ import pytest
 from numpydoc.docscrape import FunctionDoc
 
 import costlib
+from costlib import roofline, serving
 from costlib.arguments import ArgumentError, takes
 from costlib.units import Quantity, quantity
 
@@ -331,3 +332,26 @@ def test_arrays_give_element_by_element_what_scalars_give(function):
     ]
     assert all(isinstance(value, float) for value in singly)
     np.testing.assert_allclose(together, singly, rtol=1e-12)
+
+
+def test_a_matrix_is_refused_since_it_multiplies_otherwise():
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.matrix([[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(ArgumentError, match="a matrix, not an array"):
+        serving.weight_bytes(Quantity(matrix, "parameter"), Quantity(1, "byte/parameter"))
+
+
+@pytest.mark.parametrize("size", [1e60, 1e160, 1e-60])
+def test_sizes_that_would_overflow_are_refused(size):
+    with pytest.raises(ArgumentError, match="too large or too small"):
+        serving.token_operations(Quantity(size, "parameter"))
+
+
+def test_shapes_that_do_not_broadcast_are_an_argument_error():
+    with pytest.raises(ArgumentError, match="weight_bytes: .*shape"):
+        serving.weight_bytes(Quantity(np.ones(2), "parameter"), Quantity(np.ones(3), "byte/parameter"))
+
+
+def test_a_misspelt_argument_names_the_function():
+    with pytest.raises(TypeError, match="ridge_point.*peak"):
+        roofline.ridge_point(peak=Quantity(1, "operation/second"), bandwidth=Quantity(1, "byte/second"))

@@ -11,7 +11,7 @@ from sphinx.util.inventory import InventoryFile
 from costlib import book, quantity
 from costlib.book import style
 from costlib.book.sphinx_ext import printed
-from costlib.book.stated import Row
+from costlib.book.stated import Row, rows
 
 # ---------------------------------------------------------------- stated rows
 
@@ -281,3 +281,35 @@ def test_notebooks_are_kept_until_what_they_computed_from_changes(fresh):
     fresh.write("requirements.txt", "pint==0.25.4\n")
     fresh.build()
     assert len(list(kept.iterdir())) == 2
+
+
+@pytest.mark.parametrize("key", ["a_b", "A-B", "a b", "", "a--b", "<b>"])
+def test_a_key_that_is_no_anchor_is_refused(key):
+    with pytest.raises(ValueError, match="wanted lower-case words joined by hyphens"):
+        book.state(key, 1)
+
+
+def test_a_row_that_does_not_fit_its_header_is_refused():
+    with pytest.raises(ValueError, match="a row of 2 cells; wanted 1"):
+        book.table("tab-x", ["a"], [["1", "2"]], "caption")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(STATED + "later,nowhere,a paper,§9,later,5 B,5,byte,\n", "row 5: the key 'later' stands twice"),
+     (STATED + "a,b,c,d,e,f,g,h,i,j\n", "row 5: wanted the columns")],
+)  # fmt: skip
+def test_a_faulty_reference_file_names_the_row(tmp_path, text, message):
+    (tmp_path / "stated.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        rows(tmp_path / "stated.csv")
+
+
+def test_a_relative_scenario_is_found_by_the_notebooks_too(fresh, monkeypatch):
+    fresh.write("mine.toml", "model = 'qwen3-32b'\n")
+    fresh.write(
+        "other.md", OTHER + "\n```{code-cell}\nimport costlib\nstate('model', costlib.load().model.title)\n```\n"
+    )
+    monkeypatch.setenv("COSTLIB_SCENARIO", "mine.toml")
+    fresh.build()
+    assert fresh.cells()["model"]["value"] == "Qwen3 32B"

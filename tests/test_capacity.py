@@ -51,3 +51,10 @@ def test_a_pool_of_exactly_so_many_states_holds_them(sequences, state):
     assert (
         resident_sequences(Quantity(sequences * state, "byte"), Quantity(state, "byte")).m_as("sequence") == sequences
     )
+
+
+@pytest.mark.parametrize(
+    ("pool", "state", "fit"), [("4.1 GB", "0.1 GB", 41), ("524.8 GB", "12.8 GB", 41), ("4.09 GB", "0.1 GB", 40)]
+)
+def test_an_exact_multiple_is_not_lost_to_rounding(pool, state, fit):
+    assert resident_sequences(quantity(pool), quantity(state)).magnitude == fit

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -123,7 +124,7 @@ def test_single_values_change_and_the_others_stay(overlay):
     scenario = overlay('[workload]\ncontext = "65536 token"')
     assert scenario.workload.context == quantity("65536 token")
     assert scenario.workload.batch == load().workload.batch
-    assert scenario.workload.title == "the appendix's worked trajectory, changed"
+    assert scenario.workload.title == "the worked trajectory, changed"
 
 
 def test_a_changed_value_remembers_its_file_and_note(overlay):
@@ -228,14 +229,18 @@ FAULTS = [
     ("[workload]\ncontext.a = 1", ["[workload] context", "{'a': 1} has no unit", "from 1 token"]),
     ("[workload]\nmodel_time = 4", ["[workload] model_time", "4 has no unit", "from 1 ms"]),
     ("[workload]\nmodel_time = '4'", ["[workload] model_time = '4' has no unit", "from 1 ms"]),
-    ("[workload]\nsource = 3", ["[workload] source = 3", "wanted a text"]),
+    ("[workload]\nsource = 3", ["[workload] source = 3", "wanted a plain text"]),
     ("[workload]\nnotes = 'x'", ["[workload] notes = 'x'", "wanted a table of texts"]),
     ("[workload]\nturns = 3\nnotes.truns = 'x'", ["[workload] notes: 'truns'", "did you mean 'turns'"]),
-    ("[workload]\nnotes.turns = 3", ["[workload] notes = {'turns': 3}", "wanted a table of texts"]),
+    ("[workload]\nnotes.turns = 3", ["[workload] turns = 3", "wanted a plain text"]),
     ("[accelerator]\nbandwidth = '3,35 TB/s'", ["[accelerator] bandwidth", "comma", "from 1 GB/s"]),
     ("[accelerator]\nbandwidth = '3.35 Tb/s'", ["[accelerator] bandwidth", "no unit 'Tb'", "TB", "from 1 GB/s"]),
     ("[accelerator]\nmemory = '80 MB'", ["[accelerator] memory = '80 MB'", "from 1 GB"]),
-    ("[precision]\narithmetic = '4-bit'", ["has no 4-bit rate", "it has 16-bit, 8-bit", "set [precision] arithmetic"]),
+    ("[precision]\narithmetic = '4-bit'", ["narrower than weights of 8 bits"]),
+    (
+        "[precision]\nweights = '0.5 byte/parameter'\narithmetic = '4-bit'",
+        ["has no 4-bit rate", "it has 16-bit, 8-bit", "set [precision] arithmetic"],
+    ),
     ("[precision]\narithmetic = 'fp8'", ["[precision] arithmetic = 'fp8'", "16-bit or 8-bit or 4-bit"]),
     ("[precision]\nweights = '8 bit'", ["[precision] weights = '8 bit' is in bit", "from 0.1 B/parameter"]),
     ("[model]\nlayers = 40", ["[model]: attention has 80", "more than layers = 40"]),
@@ -357,3 +362,37 @@ def test_any_bytes_give_a_scenario_or_an_input_error(tmp_path, content):
         assert isinstance(load(file), Scenario)
     except InputError as error:
         assert "any.toml" in str(error)
+
+
+def test_a_part_given_in_full_inherits_nothing(overlay):
+    mine = "[accelerator]\ntitle = 'Mine'\nmemory = '64 GB'\nbandwidth = '2 TB/s'\nrate_16bit = '400 Top/s'\n"
+    with pytest.raises(InputError, match="Mine has no 8-bit rate"):
+        overlay(mine)
+    scenario = overlay(mine + "[precision]\narithmetic = '16-bit'")
+    assert scenario.accelerator.rate_8bit is None and scenario.peak_rate == quantity("400 Top/s")
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path):
+    (tmp_path / "mine.toml").write_bytes(b"\xef\xbb\xbfmodel = 'qwen3-32b'")
+    assert load(tmp_path / "mine.toml").model.title == "Qwen3 32B"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[workload]\ncontext = '128.000 token'", "a count with a decimal point"),
+        ("[workload]\ncontext = '5000%'", "wanted context"),
+        ("[workload]\ncontext = '100 GB/MB'", "wanted context"),
+        ("[workload]\nobservation = 40000", "more than the whole context"),
+        ("[accelerator]\nbandwidth = '100 TB/s'\nrate_8bit = '1 Top/s'", "bound by arithmetic"),
+        ("[precision]\nweights = '2 byte/parameter'", "narrower than weights of 16 bits"),
+        ("[model]\ntitle = '<script>'", "without markup"),
+        ("[model]\ntitle = 'a\\nb'", "without markup"),
+        ('[model]\ntitle = "a\\nb"', "without markup"),
+        ("x = " + "[" * 5000, "not TOML"),
+        ("model = 'QWEN3-33B'", "did you mean 'qwen3-"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(overlay, text, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        overlay(text)

@@ -440,3 +440,18 @@ def test_every_public_name_is_tested_here():
     with open(__file__, encoding="utf-8") as file:
         tests = file.read().partition("# Stated values")[2]
     assert [name for name in serving.__all__ if f"{name}(" not in tests] == []
+
+
+def test_a_short_prompt_behind_a_vast_prefix_keeps_its_attention():
+    layer, width = quantity("1 layer"), quantity("1 channel")
+    work = prefill_attention_operations(quantity("1 token"), layer, width, quantity("1e16 token"))
+    assert work.m_as("operation") == pytest.approx(4e16)
+
+
+def test_chunks_that_divide_a_prompt_evenly_leave_no_empty_one():
+    assert chunk_starts(quantity("2.1 token"), quantity("0.7 token")).size == 3
+
+
+def test_a_prompt_of_too_many_chunks_is_refused():
+    with pytest.raises(ArgumentError, match="chunks"):
+        chunk_starts(quantity("1e12 token"), quantity("1 token"))

@@ -45,7 +45,10 @@ def takes(*, returns, **units):
 
         @functools.wraps(function)
         def checked(*args, **kwargs):
-            bound = signature.bind(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}{signature}: {error}") from None
             bound.apply_defaults()
             for name, value in bound.arguments.items():
                 if value is None and signature.parameters[name].default is None:
@@ -54,7 +57,12 @@ def takes(*, returns, **units):
                     bound.arguments[name] = wanted[name].converted(value)
                 except ArgumentError as error:
                     raise ArgumentError(f"{function.__name__}: {name} = {error}; wanted {wanted[name]}") from None
-            return function(**bound.arguments).to(result)
+            try:
+                return function(**bound.arguments).to(result)
+            except ArgumentError:
+                raise
+            except ValueError as error:  # numpy, of shapes that do not broadcast
+                raise ArgumentError(f"{function.__name__}: {error}") from None
 
         checked.units = {name: want.unit for name, want in wanted.items()}
         checked.returns = returns
@@ -62,6 +70,8 @@ def takes(*, returns, **units):
 
     return decorate
 
+
+_VAST = 1e50  # products of larger sizes, and quotients by the reciprocal, would leave the range of a float
 
 _RANGES = {"": "more than zero", "0": "zero or more", "1": "one or more", "-inf": "finite"}
 
@@ -94,8 +104,11 @@ class _Wanted:
         except pint.DimensionalityError:
             raise ArgumentError(f"{_shown(value)} has another dimension") from None
         low, high = _extremes(value.magnitude)
-        if not (low > self.low or (self.low_allowed and low == self.low)) or high == math.inf or low == -math.inf:
+        in_range = low > self.low or (self.low_allowed and low == self.low)
+        if not in_range or high == math.inf or low == -math.inf:  # a NaN is in no range
             raise ArgumentError(_shown(value))
+        if max(-low, high) > _VAST or (not self.low_allowed and low < 1 / _VAST):
+            raise ArgumentError(f"{_shown(value)}, too large or too small to compute with")
         return value
 
 
@@ -112,6 +125,8 @@ def _wrapped(value):
 def _floats(magnitude):
     """The magnitude in double precision: integers of a fixed width would wrap around without a word."""
     if hasattr(magnitude, "dtype"):
+        if magnitude.shape and type(magnitude).__name__ != "ndarray":  # a matrix multiplies by other rules
+            raise ArgumentError(f"a {type(magnitude).__name__}, not an array")
         if magnitude.dtype.kind not in "iuf":
             raise ArgumentError(f"an array of {magnitude.dtype}")
         return magnitude.astype(float, copy=False)

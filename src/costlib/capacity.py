@@ -89,4 +89,5 @@ def resident_sequences(pool, state):
     >>> show(resident_sequences(quantity("526.0 GB"), quantity("10.74 GB")))
     '48 sequences'
     """
-    return Quantity((maximum(pool, Quantity(0.0, "byte")) / state).m_as("") // 1, "sequence")
+    contexts = (maximum(pool, Quantity(0.0, "byte")) / state).m_as("")
+    return Quantity(contexts * (1 + 1e-12) // 1, "sequence")  # 4.1 over 0.1 is 41, but for rounding

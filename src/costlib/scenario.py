@@ -15,6 +15,7 @@ or single values of a part::
 
 import dataclasses
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,8 @@ from pathlib import Path
 from costlib import capacity, catalog, serving
 from costlib.hardware import RATES, Accelerator, Link, Node
 from costlib.model import Model
-from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, size
-from costlib.units import Quantity
+from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, required, size
+from costlib.units import Quantity, show
 
 __all__ = ["REFERENCE", "VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load"]
 
@@ -70,6 +71,10 @@ class Workload(Part):
     turns: Quantity = size("", 1, 1e6, "turns of a trajectory")
     model_time: Quantity = size("second", "1 ms", "1e6 s", "model time of a turn")
     tool_time: Quantity = size("second", 0, 1e6, "tool time of a turn")
+
+    def __post_init__(self):
+        if self.observation > self.context:
+            raise ValueError(f"observation = {show(self.observation, digits=9)} is more than the whole context")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,26 +146,33 @@ def load(path=None):
     >>> show(load().model.parameters, "Gparameter")
     '70.6 billion parameters'
     """
-    path = path or os.environ.get(VARIABLE) or REFERENCE
+    path = path if path is not None else os.environ.get(VARIABLE) or REFERENCE
     chosen = {}
     for file in dict.fromkeys([REFERENCE, Path(path)]):
         _lay_over(chosen, _table(file), file)
     scenario = Scenario(**chosen, file="" if path == REFERENCE else str(path))
     try:
-        scenario.peak_rate  # noqa: B018 - asked for now, so that a page need not fail on it
+        rate = scenario.peak_rate
     except InputError as error:
         raise InputError(f"{path}: {error}; set [precision] arithmetic") from None
+    ratio = serving.output_input_ratio(rate, scenario.precision.weights, scenario.accelerator.bandwidth)
+    if ratio < 1:
+        raise InputError(
+            f"{path}: {scenario.accelerator.title} computes {show(rate, 'Top/s')} and moves "
+            f"{show(scenario.accelerator.bandwidth, 'TB/s')}, so that even one stream is bound by arithmetic; "
+            "wanted an accelerator on which decode waits for memory"
+        )
     return scenario
 
 
 def _table(file):
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{file}: is not a text file; wanted TOML") from None
-    except ValueError as error:  # also a whole number of thousands of digits
+    except (ValueError, RecursionError) as error:  # also thousands of digits, or of brackets
         raise InputError(f"{file}: is not TOML: {error}") from None
 
 
@@ -183,13 +195,16 @@ def _part(name, current, given, file):
     if not isinstance(given, dict):
         raise InputError(f"{where} = {given!r}; wanted a table" + (" or a name" if name in _CATALOG_KIND else ""))
     changes = dict(given)
+    if changes.keys() >= set(required(PARTS[name])):
+        current = None  # all that a part must have is given: it is a new one, and inherits nothing
     if "from" in changes and name in _CATALOG_KIND:
         current = _named(name, changes.pop("from"), file)
     source, notes = changes.pop("source", file.name), changes.pop("notes", {})
-    if not isinstance(source, str):
-        raise InputError(f"{where} source = {source!r}; wanted a text")
-    if not isinstance(notes, dict) or not all(isinstance(note, str) for note in notes.values()):
+    if not isinstance(notes, dict):
         raise InputError(f"{where} notes = {notes!r}; wanted a table of texts, by key")
+    for key, text in {"title": changes.get("title", ""), "source": source, **notes}.items():
+        if not isinstance(text, str) or re.search(r"[\x00-\x1f<>`{}$|\\\[\]]", text):
+            raise InputError(f"{where} {key} = {text!r}; wanted a plain text of one line, without markup")
     for key in notes:
         if key not in changes:
             raise InputError(f"{where} notes: {key!r} is not changed here; {nearest(key, changes)}")

@@ -8,12 +8,13 @@ or says which key is wrong, what was given and what is wanted.
 import dataclasses
 import difflib
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from costlib.units import Quantity, UnitError, quantity, show
 
-__all__ = ["InputError", "Origin", "Part", "build", "choice", "nearest", "parts", "read", "size"]
+__all__ = ["InputError", "Origin", "Part", "build", "choice", "nearest", "parts", "read", "required", "size"]
 
 
 class InputError(ValueError):
@@ -64,7 +65,7 @@ def build(cls, table, where, origin=None):
         As :func:`read`, and for what is missing.
     """
     values = read(cls, table, where)
-    missing = [f.name for f in _fields(cls) if f.default is dataclasses.MISSING and f.name not in values]
+    missing = [name for name in required(cls) if name not in values]
     if missing:
         f = next(f for f in _fields(cls) if f.name == missing[0])
         raise InputError(f"{where}: {f.name} is missing; wanted {_wanted(f)}")
@@ -93,8 +94,14 @@ def read(cls, table, where):
 
 def nearest(name, known):
     """The advice after an unknown name: the nearest valid one, and all of them."""
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return (f"did you mean {close[0]!r}? " if close else "") + "Valid: " + ", ".join(sorted(known))
+    by_lower = {str(valid).lower(): valid for valid in known}
+    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1, cutoff=0.5)
+    return (f"did you mean {by_lower[close[0]]!r}? " if close else "") + "Valid: " + ", ".join(sorted(known))
+
+
+def required(cls):
+    """Names of the fields that a part cannot be without."""
+    return [f.name for f in _fields(cls) if f.default is dataclasses.MISSING]
 
 
 def _fields(cls):
@@ -116,12 +123,17 @@ def _value(f, given, where):
     return _sized(f, given, where)
 
 
+_GROUPED_BY_POINTS = re.compile(r"\s*\d{1,3}\.\d{3}\s*(?!thousand|million|billion|trillion)[a-z]")
+
+
 def _sized(f, given, where):
     """A quantity in the field's unit; a bare number only where the unit is a count."""
     meta = f.metadata
     try:
         if isinstance(given, str):
             value = quantity(given)
+            if _counts(meta["unit"]) and _GROUPED_BY_POINTS.match(given):
+                raise UnitError(f"{given!r} is a count with a decimal point; group thousands as in 128,000")
         elif (
             isinstance(given, int | float)
             and not isinstance(given, bool)
@@ -130,8 +142,8 @@ def _sized(f, given, where):
             value = Quantity(float(given), meta["unit"])
         else:
             raise UnitError(f"{given!r} has no unit")
-        if value.dimensionless and _counts(meta["unit"]):
-            value = Quantity(value.m_as(""), meta["unit"])
+        if str(value.units) == "dimensionless" and _counts(meta["unit"]):
+            value = Quantity(value.magnitude, meta["unit"])
     except (UnitError, OverflowError) as error:
         raise InputError(f"{where}: {error}; wanted {_wanted(f)}") from None
     if not value.is_compatible_with(meta["unit"]):

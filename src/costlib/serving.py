@@ -6,6 +6,8 @@ Weights and arithmetic may be of different precisions: the weights' size is an
 argument, and the peak rate is that of the precision computed in.
 """
 
+import math
+
 from costlib.arguments import ArgumentError, takes
 from costlib.roofline import execution_time
 from costlib.units import Quantity, maximum, minimum
@@ -43,6 +45,7 @@ WEIGHT_WORK = Quantity(2, "operation/parameter/token")  # one multiplication, on
 ATTENTION_WORK = Quantity(4, "operation/layer/channel/token/token")  # two for the score, two for the sum
 DECODED = Quantity(1, "token/sequence")  # each stream gets one token a step
 PER_STREAM = Quantity(1, "1/sequence")  # each stream reads a state of its own
+MOST_CHUNKS = 10_000_000
 ALL_REDUCES = Quantity(2, "1/layer")  # after attention, and after the feed-forward block
 
 
@@ -475,11 +478,12 @@ def prefill_attention_operations(prompt, layers, width, prefix=Quantity(0, "toke
     '1,410 Top'
     """
 
-    def summed(end):  # of min(s, window) over the positions before end
-        seen = end if window is None else minimum(end, window)
-        return seen * (end - seen / 2)
-
-    return ATTENTION_WORK * layers * width * (summed(prefix + prompt) - summed(prefix))
+    if window is None:
+        seen = prompt * (prefix + prompt / 2)
+    else:
+        start, end = minimum(prefix, window), minimum(prefix + prompt, window)
+        seen = (end - start) * (start + end) / 2 + window * (prompt - (end - start))
+    return ATTENTION_WORK * layers * width * seen
 
 
 @takes(prompt="token", parameters="parameter", attention="operation >= 0", returns="operation")
@@ -910,8 +914,10 @@ def chunk_starts(prompt, chunk):
 
     if numpy.ndim(prompt.magnitude) or numpy.ndim(chunk.magnitude):
         raise ArgumentError("chunk_starts: prompt or chunk is an array; wanted one prompt and one chunk")
-
-    return Quantity(numpy.arange(0, prompt.magnitude, chunk.magnitude), "token")
+    chunks = math.ceil(prompt.magnitude / chunk.magnitude * (1 - 1e-12))  # 2.1 over 0.7 is 3, but for rounding
+    if chunks > MOST_CHUNKS:
+        raise ArgumentError(f"chunk_starts: the prompt has {chunks:,} chunks; wanted at most {MOST_CHUNKS:,}")
+    return Quantity(numpy.arange(chunks) * chunk.magnitude, "token")
 
 
 @takes(step_times="second", returns="second")
@@ -1224,7 +1230,7 @@ def all_reduce_time(tokens, layers, width, activation_precision, accelerators, l
     peak_rate="operation/second",
     bandwidth="byte/second",
     accelerators="accelerator >= 1",
-    copies="",
+    copies=" >= 1",
     communication="second >= 0",
     returns="second",
 )

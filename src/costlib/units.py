@@ -55,12 +55,13 @@ def _restore(magnitude, units):
     return Quantity(magnitude, units)
 
 
-_NUMBER = r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?"
+_NUMBER = r"[+-]?[0-9.,]+(?:[eE][+-]?[0-9]+)?"
+_UNIT = r"(?:[A-Za-zµμ%/·*() ]|(?:\^|\*\*)-?[0-9])*"  # digits only as powers
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _SPELLINGS = (
     "B kB MB GB TB KiB MiB GiB TiB bit kbit Mbit Gbit Tbit byte byte/s MB/s GB/s TB/s GiB/s Gbit/s "
     "bit/parameter byte/parameter bit/element byte/element Top/s TOPS TFLOPS PFLOPS "
-    "token tokens token/s parameter parameters USD USD/Mtoken USD/hour s ms µs us ns min hour day %"
+    "token tokens ktoken Mtoken token/s parameter parameters USD USD/Mtoken USD/hour s ms µs us ns min hour day %"
 ).split()
 
 
@@ -91,12 +92,13 @@ def quantity(text):
     Traceback (most recent call last):
     costlib.units.UnitError: '1 Gb': no unit 'Gb'; nearest: GB, Gbit, GiB
     """
-    found = re.fullmatch(rf"\s*(\$?)\s*({_NUMBER})\s*({'|'.join(_SCALES)})?\s*(.*?)\s*", text)
+    found = re.fullmatch(rf"\s*(\$?)\s*({_NUMBER})\s*({'|'.join(_SCALES)})?\s*({_UNIT})\s*", text)
     if not found:
         raise UnitError(f"{text!r} is not a number with a unit, such as '3.35 TB/s'")
     _strict(text)
     dollar, number, scale, unit = found.groups()
-    unit = ("USD " if dollar else "") + unit.replace("per million ", "per M")
+    unit = re.sub(r"(?:/|\bper) *(?:M|million) +token", "/Mtoken", unit)
+    unit = ("USD " if dollar else "") + unit
     try:
         value = float(number.replace(",", "")) * _SCALES.get(scale, 1)
         unit = ureg.parse_units(re.sub(r"\s*\bper\s+", "/", unit))
@@ -149,6 +151,8 @@ def show(value, unit=None, digits=3):
     """
     if isinstance(value, str):
         return value
+    if hasattr(value, "magnitude") and not isinstance(value, Quantity):
+        raise UnitError(f"{value!r} belongs to another unit registry")
     value = Quantity(value).to(unit) if unit else Quantity(value)
     number = significant(value.magnitude, digits)
     name = unit_name(value.units, plural=number != "1")

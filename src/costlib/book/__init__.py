@@ -9,6 +9,7 @@ list it in the ledger.
 
 import html
 import json
+import re
 
 from costlib.book.style import axes, dark, svg
 from costlib.units import Quantity, show
@@ -33,6 +34,8 @@ def state(key, value, unit=None, digits=3):
     digits : int
         Significant digits to print.
     """
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", key):
+        raise ValueError(f"key {key!r}; wanted lower-case words joined by hyphens, as in 'ridge-point'")
     record = record_of(value, unit, digits)
     _publish("value", {"key": key, **record}, f"{key} = {record['printed']}")
 
@@ -83,6 +86,9 @@ def table(key, header, rows, caption):
     caption : str
         What to compare, in MyST.
     """
+    for row in rows:
+        if len(row) != len(header):
+            raise ValueError(f"table {key!r}: a row of {len(row)} cells; wanted {len(header)}, as in the header")
     cells = [[cell if isinstance(cell, str) else show(cell) for cell in row] for row in rows]
     lines = [header, ["---"] * len(header), *cells]
     grid = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -11,6 +11,7 @@
 import functools
 import hashlib
 import json
+import os
 from pathlib import Path
 
 from docutils import nodes
@@ -24,6 +25,7 @@ from sphinx.util.nodes import make_refnode
 import costlib
 from costlib.book import MIME
 from costlib.book.stated import rows
+from costlib.scenario import VARIABLE
 from costlib.units import Quantity, show
 
 LOG = logging.getLogger(__name__)
@@ -347,6 +349,8 @@ def write_cells(app, error):
 
 
 def setup(app):
+    if os.environ.get(VARIABLE):  # notebooks run in another folder than the build
+        os.environ[VARIABLE] = os.path.abspath(os.environ[VARIABLE])
     app.add_domain(Values)
     app.add_node(quoted)
     app.add_node(value, html=(_visit_value, _depart_value), latex=(_as_text, _as_text), text=(_as_text, _as_text))

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from costlib.units import Quantity, significant, unit_name
@@ -51,7 +51,19 @@ class Row:
         return f"{written} {unit_name(Quantity(number, self.unit).units, plural=written != '1')}".strip()
 
 
+_COLUMNS = [field.name for field in fields(Row)]
+
+
 def rows(path):
     """The rows of a file of stated values, by key."""
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        return {row["key"]: Row(**row) for row in csv.DictReader(file)}
+    found = {}
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        for number, given in enumerate(csv.DictReader(file), 2):
+            try:
+                row = Row(**given)
+            except TypeError:
+                raise ValueError(f"{path}, row {number}: wanted the columns {', '.join(_COLUMNS)}") from None
+            if row.key in found:
+                raise ValueError(f"{path}, row {number}: the key {row.key!r} stands twice")
+            found[row.key] = row
+    return found

@@ -21,6 +21,8 @@ KINDS = {"model": Model, "accelerator": Accelerator, "node": Node, "link": Link,
 
 def names(kind):
     """Names of the catalog's parts of one kind, in its order."""
+    if kind not in KINDS:
+        raise InputError(f"no kind {kind!r} in the catalog; {nearest(kind, KINDS)}")
     return list(_file(kind + "s"))
 
 
@@ -33,6 +35,7 @@ def part(kind, name):
     InputError
         If there is none; names the nearest.
     """
+    names(kind)  # refuses an unknown kind
     entries = _file(kind + "s")
     if name not in entries:
         raise InputError(f"no {kind} {name!r} in the catalog; {nearest(name, entries)}")
