@@ -169,32 +169,34 @@ class Ledger(SphinxDirective):
             pages.setdefault(row.page, []).append(row)
         written = {Path(doc).name for doc in self.env.found_docs}
         total = _quote(self.env, "", shows="count", keys=[row.key for group in pages.values() for row in group])
-        later = [f"{_title(page)} ({len(group)})" for page, group in pages.items() if page not in written]
-        end = [nodes.paragraph("", "Not written yet: " + ", ".join(later) + ".")] if later else []
-        tables = [self.table(page, group) for page, group in pages.items() if page in written]
-        return [nodes.paragraph("", "", total, nodes.Text(".")), *tables, *end]
+        tables = [self.table(page, group, page in written) for page, group in pages.items()]
+        return [nodes.paragraph("", "", total, nodes.Text(".")), *tables]
 
-    def table(self, page, group):
-        mine = bool(_scenario().file)
-        header = ["Value", "Quantity", "Stated"] + (["Reference", "Yours"] if mine else ["Computed", "Agrees"])
-        body = []
-        for row in group:
-            computed = self.quote(row, "value")
-            last = [nodes.Text(row.expected), computed] if mine else [computed, self.quote(row, "verdict")]
-            note = f"{row.quantity} ({row.place})" + (f"; {row.remark}" if row.remark else "")
-            body.append([self.quote(row, "key"), nodes.Text(note), nodes.Text(row.stated), *last])
-        table = _grid(header, body, f"{_title(page)}: ", classes=["ledger"])
-        table[0] += _quote(self.env, "", shows="count", keys=[row.key for row in group])
+    def table(self, page, group, written):
+        header, title = (
+            ["Value", "Quantity", "Stated"],
+            f"{page.replace('-', ' ').capitalize().replace('Kv ', 'KV ')}: ",
+        )
+        if written:
+            header += ["Reference", "Yours"] if _scenario().file else ["Computed", "Agrees"]
+        table = _grid(header, [self.cells(row, written) for row in group], title, classes=["ledger"])
+        count = _quote(self.env, "", shows="count", keys=[row.key for row in group])
+        table[0] += count if written else nodes.Text("this page is not written yet")
         table["names"].append(f"ledger-{page}")
         self.state.document.note_explicit_target(table, table)
         return table
 
+    def cells(self, row, written):
+        note = f"{row.quantity} ({row.place})" + (f"; {row.remark}" if row.remark else "")
+        stated = [self.quote(row, "key"), nodes.Text(note), nodes.Text(row.stated)]
+        if not written:
+            return stated
+        if _scenario().file:
+            return [*stated, nodes.Text(row.expected), self.quote(row, "value")]
+        return [*stated, self.quote(row, "value"), self.quote(row, "verdict")]
+
     def quote(self, row, shows):
         return _quote(self.env, row.key, shows=shows, missing="–", form="")
-
-
-def _title(page):
-    return page.replace("-", " ").capitalize().replace("Kv ", "KV ")
 
 
 def _grid(header, body, title, classes):
