@@ -225,7 +225,7 @@ def test_the_ledger_counts_what_agrees_and_names_what_is_missing(built):
     captions = {table["id"]: table.caption.get_text() for table in page.select("table.ledger")}
     assert "1 of 2 agree" in captions["ledger-other"]
     assert "this page is not written yet" in captions["ledger-nowhere"]
-    assert "1 of 3 agree." in page.get_text()
+    assert "1 of 3 agree; 1 are not computed yet." in page.get_text()
 
 
 def test_equations_and_values_are_in_the_inventory(built):

@@ -242,10 +242,11 @@ class Resolve(SphinxPostTransform):
         return nodes.Text("–" if record is None else "yes" if self.agrees(record) else "no")
 
     def show_count(self, node, _):
-        found = [self.values[key] for key in node["keys"] if key in self.values]
+        wanted, found = node["keys"], [self.values[key] for key in node["keys"] if key in self.values]
+        later = f"; {len(wanted) - len(found)} are not computed yet" if len(found) < len(wanted) else ""
         if _scenario().file:
-            return nodes.Text(f"{len(found)} of {len(node['keys'])} computed for your scenario")
-        return nodes.Text(f"{sum(map(self.agrees, found))} of {len(node['keys'])} agree")
+            return nodes.Text(f"{len(found)} of {len(wanted)} computed for your scenario{later}")
+        return nodes.Text(f"{sum(map(self.agrees, found))} of {len(wanted)} agree{later}")
 
     def agrees(self, record):
         return _rows(self.env.app.srcdir)[record["key"]].expected == record["printed"]
