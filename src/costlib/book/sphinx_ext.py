@@ -173,12 +173,9 @@ class Ledger(SphinxDirective):
         return [nodes.paragraph("", "", total, nodes.Text(".")), *tables]
 
     def table(self, page, group, written):
-        header, title = (
-            ["Value", "Quantity", "Stated"],
-            f"{page.replace('-', ' ').capitalize().replace('Kv ', 'KV ')}: ",
-        )
-        if written:
-            header += ["Reference", "Yours"] if _scenario().file else ["Computed", "Agrees"]
+        title = f"{page.replace('-', ' ').capitalize().replace('Kv ', 'KV ')}: "
+        computed = ["Reference", "Yours"] if _scenario().file else ["Computed", "Agrees"]
+        header = ["Value", "Stated", *(computed if written else []), "Quantity"]
         table = _grid(header, [self.cells(row, written) for row in group], title, classes=["ledger"])
         count = _quote(self.env, "", shows="count", keys=[row.key for row in group])
         table[0] += count if written else nodes.Text("this page is not written yet")
@@ -187,13 +184,13 @@ class Ledger(SphinxDirective):
         return table
 
     def cells(self, row, written):
-        note = f"{row.quantity} ({row.place})" + (f"; {row.remark}" if row.remark else "")
-        stated = [self.quote(row, "key"), nodes.Text(note), nodes.Text(row.stated)]
+        note = nodes.Text(f"{row.quantity} ({row.place})" + (f"; {row.remark}" if row.remark else ""))
+        stated, value = [self.quote(row, "key"), nodes.Text(row.stated)], self.quote(row, "value")
         if not written:
-            return stated
+            return [*stated, note]
         if _scenario().file:
-            return [*stated, nodes.Text(row.expected), self.quote(row, "value")]
-        return [*stated, self.quote(row, "value"), self.quote(row, "verdict")]
+            return [*stated, nodes.Text(row.expected), value, note]
+        return [*stated, value, self.quote(row, "verdict"), note]
 
     def quote(self, row, shows):
         return _quote(self.env, row.key, shows=shows, missing="–", form="")
