@@ -4,6 +4,7 @@
 # make serve    open it, rebuild on a change
 # make bench    measure what must be fast
 # make lock     write requirements.txt anew from pyproject.toml
+# make clean    remove what was built
 
 SHELL       := /bin/bash -o pipefail
 VENV        ?= .venv
@@ -43,14 +44,16 @@ test: $(INSTALLED)
 
 serve: book
 	$(BIN)/jupyter-book config sphinx .
-	$(BIN)/sphinx-autobuild . $(SITE) --watch src --re-ignore /_build/ --open-browser
+	$(BIN)/sphinx-autobuild . $(SITE) --watch src --re-ignore /_build/ --re-ignore __pycache__ --open-browser
 
 bench: $(INSTALLED)
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
-lock:
+lock: | $(INSTALLED)
+	cp requirements.txt $(VENV)/lock.txt
 	$(BIN)/uv pip compile pyproject.toml --extra book --extra test --extra dev --universal \
-	  --python-version 3.11 --generate-hashes --no-header --quiet -o requirements.txt
+	  --python-version 3.11 --generate-hashes --no-header --quiet -o $(VENV)/lock.txt
+	cmp -s $(VENV)/lock.txt requirements.txt || cp $(VENV)/lock.txt requirements.txt
 
 clean:
 	rm -rf _build conf.py

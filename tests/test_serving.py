@@ -455,3 +455,12 @@ def test_chunks_that_divide_a_prompt_evenly_leave_no_empty_one():
 def test_a_prompt_of_too_many_chunks_is_refused():
     with pytest.raises(ArgumentError, match="chunks"):
         chunk_starts(quantity("1e12 token"), quantity("1 token"))
+
+
+def test_the_caller_keeps_its_arrays():
+    batch, state = Quantity(np.arange(1.0, 5.0), "sequence"), Quantity(np.full(4, 1e9), "byte")
+    before = batch.magnitude.copy(), state.magnitude.copy()
+    rates = quantity("70.6 GB"), state, quantity("141.2 Gop/token"), quantity("1979 Top/s"), quantity("3.35 TB/s")
+    first = step_time(batch, *rates)
+    assert (first == step_time(batch, *rates)).all()
+    assert (batch.magnitude == before[0]).all() and (state.magnitude == before[1]).all()

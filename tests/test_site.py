@@ -131,6 +131,12 @@ def test_values_equations_figures_and_tables_can_be_cited_from_other_books(conte
     assert (floats | equations | set(cells)) - set(inventory["std:label"]) == set()
 
 
+def test_what_is_cited_is_named_by_what_it_says(inventory, cells):
+    project, _, _, named = inventory["std:label"]["decode-floor"]
+    assert (project, named) == ("The executable appendix on inference cost", cells["decode-floor"]["printed"])
+    assert inventory["std:label"]["fig-roofline"][3] == "Decode sits a factor of 295 left of the ridge"
+
+
 def test_an_entry_of_the_inventory_leads_to_its_anchor(inventory, pages, site):
     for key in ("ridge-point", "eq-ratio", "fig-roofline", "tab-inputs", "long-contexts"):
         page, _, anchor = inventory["std:label"][key][2].partition("#")

@@ -33,7 +33,7 @@ def state_pool(memory, weights, reserve):
 
     Notes
     -----
-    80 GB and 80 GiB of memory differ by 7 %, which the pool, as what remains, feels more than once over.
+    80 GB and 80 GiB of memory differ by 7 %; the pool, as what remains, differs by more.
 
     References
     ----------

@@ -99,12 +99,12 @@ def attainable_rate(intensity, peak_rate, bandwidth):
 def execution_time(operations, traffic, peak_rate, bandwidth):
     r"""Least time for a computation that does so much arithmetic and moves so many bytes.
 
-    .. math:: t = \max(W / \pi, \; Q / \beta)
+    .. math:: t = \max(A / \pi, \; Q / \beta)
 
     Parameters
     ----------
     operations : Quantity [operation]
-        Arithmetic, W; zero allowed. Scalar or array.
+        Arithmetic, A; zero allowed. Scalar or array.
     traffic : Quantity [byte]
         Bytes moved to or from memory, Q; zero allowed. Scalar or array.
     peak_rate : Quantity [operation/second]

@@ -173,7 +173,7 @@ def _table(file):
     except UnicodeDecodeError:
         raise InputError(f"{file}: is not a text file; wanted TOML") from None
     except (ValueError, RecursionError) as error:  # also thousands of digits, or of brackets
-        raise InputError(f"{file}: is not TOML: {error}") from None
+        raise InputError(f"{file}: is not TOML: {error}; texts stand in quotes") from None
 
 
 def _lay_over(chosen, table, file):

@@ -490,7 +490,7 @@ def prefill_attention_operations(prompt, layers, width, prefix=Quantity(0, "toke
 def prefill_operations(prompt, parameters, attention):
     r"""Arithmetic of prefilling a prompt: weights and attention.
 
-    .. math:: 2 N S + 2 L d S^2
+    .. math:: 2 N S + A
 
     Parameters
     ----------
@@ -499,7 +499,7 @@ def prefill_operations(prompt, parameters, attention):
     parameters : Quantity [parameter]
         Weights that a token passes through, N; of a mixture of experts, those active. Scalar or array.
     attention : Quantity [operation]
-        Arithmetic of attention, as :func:`prefill_attention_operations` gives it; zero allowed. Scalar or array.
+        Arithmetic of attention, A, as :func:`prefill_attention_operations` gives it; zero allowed. Scalar or array.
 
     Returns
     -------
@@ -628,10 +628,10 @@ def step_time(batch, weights, state, operations, peak_rate, bandwidth):
     >>> show(step_time(quantity("64 sequence"), W, quantity("10.7 GB"), o, pi, beta), "ms")
     '225 ms'
     """
-    # The few constants first, so that long arrays are gone through as seldom as by hand.
+    # The few constants first, and the larger into the memory of the sum: a long array costs what it does by hand.
     reading = batch * (state * (PER_STREAM / bandwidth)) + weights / bandwidth
     computing = batch * (DECODED * operations / peak_rate)
-    return maximum(reading, computing)
+    return maximum(reading, computing, overwrite=True)
 
 
 @takes(step_time="second", batch="sequence", returns="second/token")

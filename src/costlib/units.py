@@ -194,19 +194,24 @@ def unit_name(units, plural):
     return above + "".join(below)
 
 
-def maximum(one, other):
-    """The larger of two quantities, element by element where either is an array."""
-    return _elementwise("maximum", max, one, other)
+def maximum(one, other, overwrite=False):
+    """The larger of two quantities, element by element where either is an array.
+
+    With overwrite, the result may take the memory of the first, which the caller gives up.
+    """
+    return _elementwise("maximum", max, one, other, overwrite)
 
 
 def minimum(one, other):
     """The smaller of two quantities, element by element where either is an array."""
-    return _elementwise("minimum", min, one, other)
+    return _elementwise("minimum", min, one, other, overwrite=False)
 
 
-def _elementwise(name, scalar, one, other):
+def _elementwise(name, scalar, one, other, overwrite):
     if not (hasattr(one.magnitude, "shape") or hasattr(other.magnitude, "shape")):
         return scalar(one, other)
     import numpy  # loaded already by whoever made the array
 
-    return Quantity(getattr(numpy, name)(one.magnitude, other.m_as(one.units)), one.units)
+    here, there = one.magnitude, other.m_as(one.units)
+    fits = numpy.ndim(here) and here.shape == numpy.broadcast_shapes(here.shape, numpy.shape(there))
+    return Quantity(getattr(numpy, name)(here, there, out=here if overwrite and fits else None), one.units)

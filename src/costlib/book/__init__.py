@@ -68,7 +68,14 @@ def figure(key, drawn, title, caption, alt):
         What the figure shows, with its values, for those who do not see it.
     """
     image = svg(drawn)
-    data = {"key": key, "light": image, "dark": dark(image), "caption": f"**{title}.** {caption}", "alt": alt}
+    data = {
+        "key": key,
+        "title": title,
+        "light": image,
+        "dark": dark(image),
+        "caption": f"**{title}.** {caption}",
+        "alt": alt,
+    }
     shown = f"<figure aria-label='{html.escape(alt)}'>{image}<figcaption>{html.escape(title)}</figcaption></figure>"
     _publish("figure", data, f"{key}: {title}", shown)
 

@@ -99,7 +99,7 @@ def _value(renderer, data):
 
 def _figure(renderer, data):
     content = data.content
-    figure, images = nodes.figure(classes=["costlib"]), nodes.container()
+    figure, images = nodes.figure(classes=["costlib"], finding=content["title"]), nodes.container()
     figure += images  # apart, since the theme hides a caption beside an image that it hides
     for theme in ("light", "dark"):
         image = content[theme].encode()
@@ -127,12 +127,18 @@ def _anchor(renderer, node, key):
     renderer.renderer.document.note_explicit_target(node, node)
 
 
-def label_equations(app, doctree):
-    """Give every labelled equation an entry in objects.inv; Sphinx gives it none."""
-    for node in doctree.findall(nodes.math_block):
-        if label := node.get("label"):
-            labels = app.env.get_domain("std").labels
-            labels[label] = (app.env.docname, f"equation-{label}", label)
+def label_published(app, doctree):
+    """Name what other books cite, in objects.inv: a value by its print, a figure by its title, an equation at all."""
+    labels, page = app.env.get_domain("std").labels, app.env.docname
+    for key, record in app.env.get_domain("cost").values.items():
+        if record["page"] == page:
+            labels[key] = (page, key, record["printed"])
+    for figure in doctree.findall(nodes.figure):
+        if "finding" in figure:
+            labels[figure["names"][0]] = (page, figure["names"][0], figure["finding"])
+    for equation in doctree.findall(nodes.math_block):
+        if label := equation.get("label"):
+            labels[label] = (page, f"equation-{label}", f"equation {label.removeprefix('eq-')}")
 
 
 # ---------------------------------------------------------------- how a page quotes
@@ -157,7 +163,7 @@ class Val(SphinxRole):
 def _quote(env, key, shows="value", **attributes):
     quotes = env.get_domain("cost").data["quotes"].setdefault(env.docname, set())
     quotes.update(attributes.get("keys", [key]))
-    return quoted(key=key, shows=shows, **attributes)
+    return quoted("", nodes.Text("…"), key=key, shows=shows, **attributes)
 
 
 class Ledger(SphinxDirective):
@@ -330,12 +336,12 @@ def pages_to_rewrite(app, env):
 
 
 def write_cells(app, error):
-    """Write cells.json: what a citing chapter needs of every value."""
+    """Write cells.json: what a citing chapter needs of every value. Say how many agree with the sources."""
     if error or app.builder.format != "html":
         return
-    cells = {}
+    stated, cells = _rows(app.srcdir), {}
     for key, record in sorted(app.env.get_domain("cost").values.items()):
-        row = _rows(app.srcdir).get(key)
+        row = stated.get(key)
         cells[key] = {
             "name": row.quantity if row else key.replace("-", " "),
             **{field: record[field] for field in ("value", "unit", "printed")},
@@ -344,8 +350,12 @@ def write_cells(app, error):
             "stated": row.stated if row else None,
             "source": f"{row.source}, {row.place}" if row else None,
         }
-    content = {"scenario": _scenario().file and Path(_scenario().file).name or "reference", "cells": cells}
+    content = {"scenario": Path(_scenario().file).name or "reference", "cells": cells}
     Path(app.outdir, "cells.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if not _scenario().file:
+        computed = [key for key in cells if key in stated]
+        differ = [key for key in computed if cells[key]["printed"] != stated[key].expected]
+        LOG.info("stated values: %d of %d agree %s", len(computed) - len(differ), len(computed), ", ".join(differ))
 
 
 def setup(app):
@@ -359,7 +369,7 @@ def setup(app):
     app.add_post_transform(Resolve)
     app.add_config_value("costlib_state", "", "env")  # every page is read anew when it changes
     app.connect("config-inited", key_caches, priority=100)
-    app.connect("doctree-read", label_equations)
+    app.connect("doctree-read", label_published)
     app.connect("env-updated", pages_to_rewrite)
     app.connect("build-finished", write_cells)
     return {"version": costlib.__version__, "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

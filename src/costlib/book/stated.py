@@ -12,7 +12,13 @@ __all__ = ["Row", "rows"]
 
 @dataclass(frozen=True)
 class Row:
-    """One figure that a source states, beside an independent calculation of it."""
+    """One figure that a source states, beside an independent calculation of it.
+
+    ``key`` and ``page`` say which cell of which page computes it; ``source``,
+    ``place`` and ``quantity`` what it is. ``stated`` is the source's own text,
+    ``computed`` a calculation that is not ours, in ``unit``, whose spelling is
+    that of :mod:`costlib.units`; ``remark`` says where the source is loose.
+    """
 
     key: str
     page: str
