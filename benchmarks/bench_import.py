@@ -24,8 +24,8 @@ def main():
     medians = {module: statistics.median(measured) for module, measured in times.items()}
     for module, median in medians.items():
         print(f"import {module:17} {median * 1e3:6.1f} ms, {median / medians['pint']:.2f} of pint")
-    print(f"target: at most {TARGET}")
-    return max(medians.values()) > TARGET * medians["pint"]
+    print(f"target for import costlib: at most {TARGET}")
+    return medians["costlib"] > TARGET * medians["pint"]
 
 
 if __name__ == "__main__":
