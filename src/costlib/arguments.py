@@ -103,7 +103,7 @@ class _Wanted:
             value = value.to(self.units)
         except pint.DimensionalityError:
             raise ArgumentError(f"{_shown(value)} has another dimension") from None
-        low, high = _extremes(value.magnitude)
+        low, high = extremes(value.magnitude)
         in_range = low > self.low or (self.low_allowed and low == self.low)
         if not in_range or high == math.inf or low == -math.inf:  # a NaN is in no range
             raise ArgumentError(_shown(value))
@@ -138,7 +138,7 @@ def _floats(magnitude):
         raise ArgumentError("a whole number too large to compute with") from None
 
 
-def _extremes(magnitude):
+def extremes(magnitude):
     """The smallest and the largest entry; NaN, if there is one."""
     if not hasattr(magnitude, "min"):
         return magnitude, magnitude
@@ -150,5 +150,5 @@ def _extremes(magnitude):
 def _shown(value):
     if not hasattr(value.magnitude, "min") or value.magnitude.size == 1:
         return f"{value:~P}"
-    low, high = _extremes(value.magnitude)
+    low, high = extremes(value.magnitude)
     return f"an array from {low} to {high} {value.units:~P}".rstrip()

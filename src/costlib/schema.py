@@ -115,9 +115,7 @@ def _value(f, given, where):
         cls = f.metadata["parts"]
         return tuple(build(cls, item, f"{where}[{i}]") for i, item in enumerate(given, 1))
     if "unit" not in f.metadata:
-        if not isinstance(given, str) or not given:
-            raise InputError(f"{where} = {given!r}; wanted {_wanted(f)}")
-        if given not in f.metadata.get("options", [given]):
+        if not isinstance(given, str) or not given or given not in f.metadata.get("options", [given]):
             raise InputError(f"{where} = {given!r}; wanted {_wanted(f)}")
         return given
     return _sized(f, given, where)

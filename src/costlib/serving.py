@@ -8,7 +8,7 @@ argument, and the peak rate is that of the precision computed in.
 
 import math
 
-from costlib.arguments import ArgumentError, takes
+from costlib.arguments import ArgumentError, extremes, takes
 from costlib.roofline import execution_time
 from costlib.units import Quantity, maximum, minimum
 
@@ -800,7 +800,7 @@ def free_chunk(batch, weights, state, operations, peak_rate, bandwidth):
     >>> show(free_chunk(quantity("0 sequence"), W, quantity("0 B"), o, pi, beta))
     '295 tokens'
     """
-    memory = (weights + batch * (state / Quantity(1, "sequence"))) / bandwidth
+    memory = (weights + batch * (state * PER_STREAM)) / bandwidth
     spare = memory / (operations / peak_rate) - batch * DECODED
     return maximum(spare, Quantity(0.0, "token"))
 
@@ -869,7 +869,7 @@ def mixed_step_time(batch, weights, state, operations, chunk_operations, prefix_
     '147 ms'
     """
     work = batch * (DECODED * operations) + chunk_operations
-    traffic = batch * (state / Quantity(1, "sequence")) + weights + prefix_state
+    traffic = batch * (state * PER_STREAM) + weights + prefix_state
     return execution_time(work, traffic, peak_rate, bandwidth)
 
 
@@ -1044,7 +1044,7 @@ def distinct_experts(tokens, experts, experts_per_token):
 def _chosen_share(function, experts, experts_per_token):
     """Share of a layer's experts that one token uses."""
     chosen = (experts_per_token / experts * Quantity(1, "token")).m_as("")
-    if chosen > 1 if not hasattr(chosen, "shape") else (chosen > 1).any():
+    if extremes(chosen)[1] > 1:
         raise ArgumentError(f"{function}: experts_per_token is more than experts; wanted at most all of them")
     return chosen
 
@@ -1109,8 +1109,7 @@ def weights_read(tokens, parameters, active_parameters, experts, experts_per_tok
     '93.4 GB'
     """
     idle = parameters - active_parameters
-    low = idle.magnitude if not hasattr(idle.magnitude, "min") else idle.magnitude.min()
-    if low < 0:
+    if extremes(idle.magnitude)[0] < 0:
         raise ArgumentError("weights_read: active_parameters is more than parameters; wanted at most all of them")
     chosen = _chosen_share("weights_read", experts, experts_per_token)
     share = 1 - (1 - chosen) ** (tokens.magnitude - 1)

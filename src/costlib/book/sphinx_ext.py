@@ -89,8 +89,7 @@ def _value(renderer, data):
     line += nodes.strong(text=record["printed"])
     row = _rows(env.app.srcdir).get(record["key"])
     if row:
-        agrees = row.expected == record["printed"]
-        mark = "" if _scenario().file else ("✓ " if agrees else "✗ ")
+        mark = "" if _scenario().file else "✓ " if row.agrees(record["printed"]) else "✗ "
         line += nodes.inline(text=f" {mark}stated: {row.stated}", classes=["source"])
     box += line
     _anchor(renderer, box, record["key"])
@@ -252,7 +251,7 @@ class Resolve(SphinxPostTransform):
         return nodes.Text(f"{sum(map(self.agrees, found))} of {len(wanted)} agree{later}")
 
     def agrees(self, record):
-        return _rows(self.env.app.srcdir)[record["key"]].expected == record["printed"]
+        return _rows(self.env.app.srcdir)[record["key"]].agrees(record["printed"])
 
     def link(self, record, child):
         link = make_refnode(self.app.builder, self.env.docname, record["page"], record["key"], child)
@@ -354,7 +353,7 @@ def write_cells(app, error):
     Path(app.outdir, "cells.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
     if not _scenario().file:
         computed = [key for key in cells if key in stated]
-        differ = [key for key in computed if cells[key]["printed"] != stated[key].expected]
+        differ = [key for key in computed if not stated[key].agrees(cells[key]["printed"])]
         LOG.info("stated values: %d of %d agree %s", len(computed) - len(differ), len(computed), ", ".join(differ))
 
 

@@ -56,6 +56,10 @@ class Row:
         written = text if self.number and number != computed else significant(number, self.digits)
         return f"{written} {unit_name(Quantity(number, self.unit).units, plural=written != '1')}".strip()
 
+    def agrees(self, printed):
+        """Whether a cell that prints this agrees with the source."""
+        return printed == self.expected
+
 
 _COLUMNS = [field.name for field in fields(Row)]
 

@@ -42,16 +42,16 @@ _STYLE = {
 }
 
 
-def axes(columns=1, **options):
-    """A new figure and its axes, in the style of the book; options as for ``matplotlib.pyplot.subplots``."""
+def axes(panels=1, **options):
+    """A new figure and its axes, panels one above the next; options as for ``matplotlib.pyplot.subplots``."""
     import matplotlib
 
     matplotlib.use("svg")
     from matplotlib import pyplot
 
     matplotlib.rcParams.update(_STYLE)
-    size = (5.6, 3.7) if columns == 1 else (5.6, 3.1 * columns)
-    drawn, ax = pyplot.subplots(columns, 1, figsize=size, **options)
+    size = (5.6, 3.7) if panels == 1 else (5.6, 3.1 * panels)
+    drawn, ax = pyplot.subplots(panels, 1, figsize=size, **options)
     pyplot.close(drawn)  # shown when published, not at the end of the cell
     return drawn, ax
 
