@@ -64,12 +64,17 @@ def queue_waits(arrivals, services, servers):
 
     def source():
         for n, (arrival, service) in enumerate(zip(arrivals, services, strict=True)):
-            yield env.timeout(arrival - env.now)
+            yield _until(env, arrival)
             env.process(customer(n, service))
 
     env.process(source())
     env.run()
     return Quantity(np.array(waits), "second")
+
+
+def _until(env, moment):
+    """Wait for a moment, which rounding may have put a little into the past."""
+    return env.timeout(max(moment - env.now, 0.0))
 
 
 def _served(env, slots, service):
@@ -146,7 +151,7 @@ def call_waits(starts, model_times, tool_times, slots):
     def source():
         turns = np.stack([model_times, tool_times], axis=-1).tolist()
         for n, start in enumerate(starts):
-            yield env.timeout(start - env.now)
+            yield _until(env, start)
             env.process(trajectory(n, turns[n]))
 
     env.process(source())
@@ -203,17 +208,17 @@ def static_batch_waits(arrivals, services, slots):
 
     def source():
         for n, arrival in enumerate(arrivals):
-            yield env.timeout(arrival - env.now)
-            queue.put(n)
+            yield _until(env, arrival)
+            queue.put((n, env.now))
 
     def server():
         while True:
             batch = [(yield queue.get())]
             while queue.items and len(batch) < most:
                 batch.append((yield queue.get()))
-            for n in batch:
-                waits[n] = env.now - arrivals[n]
-            yield env.timeout(max(services[n] for n in batch))
+            for n, arrived in batch:
+                waits[n] = env.now - arrived
+            yield env.timeout(max(services[n] for n, _ in batch))
 
     env.process(source())
     env.process(server())

@@ -126,8 +126,8 @@ def live_after(start_rate, trajectory_time, elapsed):
     Examples
     --------
     >>> from costlib.units import quantity, show
-    >>> minute, six = quantity("60 s"), quantity("360 s")
-    >>> show(live_after(quantity("2 trajectory/s"), six, minute)), show(live_after(quantity("2 trajectory/s"), six, six))
+    >>> rate, life = quantity("2 trajectory/s"), quantity("360 s")
+    >>> show(live_after(rate, life, quantity("1 min"))), show(live_after(rate, life, quantity("1 hour")))
     ('120 sequences', '720 sequences')
     """
     return start_rate * minimum(elapsed, trajectory_time)
