@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from costlib.capacity import resident_sequences, state_pool
+from costlib.arguments import ArgumentError
+from costlib.capacity import (
+    break_even_bandwidth,
+    break_even_wait,
+    nodes_for_state,
+    reload_time,
+    resident_sequences,
+    state_pool,
+)
+from costlib.serving import prefill_time
 from costlib.units import Quantity, quantity, show
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
@@ -58,3 +67,42 @@ def test_a_pool_of_exactly_so_many_states_holds_them(sequences, state):
 )
 def test_an_exact_multiple_is_not_lost_to_rounding(pool, state, fit):
     assert resident_sequences(quantity(pool), quantity(state)).magnitude == fit
+
+
+# ---------------------------------------------------------------- keep, recompute or reload
+
+POOL = state_pool(8 * quantity("80 GiB"), WEIGHTS, RESERVE)
+positive = st.floats(1e-3, 1e6)
+
+
+@pytest.mark.parametrize("alive, nodes", [(720, 14.6978), (120, 2.44963)])
+def test_nodes_that_hold_the_state_of_the_worked_fleet(alive, nodes):
+    """Foundations of inference cost, §4: about 15 nodes, or 2.4."""
+    assert nodes_for_state(Quantity(alive, "trajectory"), STATE, POOL).m_as("node") == pytest.approx(nodes, rel=1e-5)
+
+
+def test_no_pool_no_nodes():
+    with pytest.raises(ArgumentError, match="pool = "):
+        nodes_for_state(quantity("1 trajectory"), STATE, quantity("-5 GB"))
+
+
+def test_the_link_at_which_recomputing_and_reloading_a_token_are_even():
+    """The rule of §4, m_token pi / 2N: 4.59 GB/s on the reference accelerator."""
+    time = prefill_time(quantity("70.6e9 parameter"), quantity("1979 Top/s")) * quantity("1 token")
+    assert break_even_bandwidth(quantity("327680 B"), time).m_as("GB/s") == pytest.approx(4.59263, rel=1e-5)
+
+
+@steady
+@given(positive, positive)
+def test_over_the_break_even_link_a_reload_takes_as_long_as_recomputing(state, time):
+    state, time = Quantity(state, "MB"), Quantity(time, "ms")
+    again = reload_time(state, break_even_bandwidth(state, time))
+    assert again.m_as("ms") == pytest.approx(time.magnitude)
+
+
+@steady
+@given(positive, positive, positive)
+def test_at_the_break_even_wait_keeping_takes_as_much_of_the_node(time, state, pool):
+    time, state, pool = Quantity(time, "s"), Quantity(state, "MB"), Quantity(pool, "GB")
+    kept = break_even_wait(time, state, pool) * state / pool
+    assert kept.m_as("s") == pytest.approx(time.magnitude)

@@ -4,12 +4,14 @@ A floor must not be beaten by a measurement; a size must be the one that an
 engine allocated or printed, within the digits that it printed.
 """
 
+import math
 import re
 
 import pytest
 
-from costlib.capacity import resident_sequences, state_pool
+from costlib.capacity import break_even_bandwidth, reload_time, resident_sequences, state_pool
 from costlib.kv_cache import bytes_per_token, context_state, latent_bytes_per_token
+from costlib.queueing import erlang_b, erlang_c, mmc_wait, number_in_system, offered_load
 from costlib.serving import decode_time, node_step_time, prefill_time, state_copies, weight_bytes, weights_read
 from costlib.units import Quantity, quantity
 
@@ -256,3 +258,105 @@ def test_prices_and_tokens_make_a_revenue():
     revenue = (read - hit) * price_miss + hit * price_hit + out * price_out
     assert revenue.m_as("USD") == pytest.approx(562_027, rel=5e-4)
     assert (hit / read).m_as("") == pytest.approx(0.563, abs=6e-4)
+
+
+# Queues
+
+PYWORKFORCE = GITHUB + "rodrigo-arenas/pyworkforce/tree/ca48925"
+
+
+def test_a_call_centre_of_fourteen():
+    """100 calls in half an hour, 3 minutes each: PYWORKFORCE, docs/guide/erlangc.md, to all digits printed."""
+    load = offered_load(quantity("100 sequence") / quantity("30 min"), quantity("3 min"))
+    assert erlang_c(14, load).magnitude == pytest.approx(0.1741319335950498, rel=1e-14)
+
+
+def test_fourteen_is_the_fewest_that_answer_four_in_five_in_time():
+    """14 positions, 20 with a shrinkage of 0.3, for 80 % within 0.33 minutes: PYWORKFORCE, tests/test_erlang.py."""
+
+    def in_time(servers):
+        return 1 - erlang_c(servers, 10).magnitude * math.exp(-(servers - 10) * 0.33 / 3)
+
+    assert in_time(13) < 0.8 <= in_time(14)
+    assert math.ceil(14 / 0.7) == 20
+
+
+def test_two_lines_and_one_erlang():
+    """0.2 is lost: PYWORKFORCE, tests/test_erlang_b.py."""
+    assert erlang_b(2, 1).magnitude == pytest.approx(0.2, rel=1e-15)
+
+
+def test_fifteen_lines_lose_a_hundredth_of_8_108_erlang():
+    """erlang.com/calculatormanual/howmuchtrafficcanatrunkgrouphandle.htm; the load is printed to three decimals."""
+    assert erlang_b(15, 8.108).magnitude == pytest.approx(0.01, rel=1e-4)
+
+
+def test_ten_erlang_need_eighteen_lines_for_a_hundredth():
+    """abstractmicro.com prints 17.44497 lines, by a formula for parts of a line. Lines are whole here: 18."""
+    assert erlang_b(17, 10).magnitude > 0.01 >= erlang_b(18, 10).magnitude
+    with pytest.raises(ValueError, match="wanted a whole number"):
+        erlang_b(17.44497, 10)
+
+
+def test_patient_callers_wait_more_often_than_those_who_give_up():
+    """0.14526 wait of those who give up after 5 minutes: PYWORKFORCE, tests/test_abandonment.py (Erlang A).
+
+    Erlang C has no one who gives up: it is the bound from above.
+    """
+    assert erlang_c(14, 10).magnitude > 0.14526
+
+
+def test_the_probability_of_waiting_for_one_of_ten_machines():
+    """About 0.10, read off a chart; with 1 - rho for the empty system, as for one machine, it comes out wrong.
+
+    huggingface.co/datasets/nvidia/Nemotron-CC-Math-v1, a question on ten machines, 2 a minute, 3 minutes each.
+    """
+    assert erlang_c(10, 6).magnitude == pytest.approx(0.1013, abs=5e-5)
+
+
+def test_two_servers_are_the_cheapest_of_a_call_centre():
+    """20 calls an hour, 2.5 minutes each, 20 USD an hour a server, 120 a caller on hold: studylib.net/doc/6815589."""
+
+    arrivals, service = quantity("20 sequence/hour"), quantity("2.5 min")
+
+    def cost(servers):
+        on_hold = number_in_system(arrivals, mmc_wait(arrivals, service, servers)).magnitude
+        return 20 * servers + 120 * on_hold
+
+    assert [cost(servers) for servers in (1, 2, 3)] == pytest.approx([520.00, 61.01, 62.66], abs=0.005)
+
+
+def test_the_number_in_the_system_follows_the_rate_achieved_not_the_rate_offered():
+    """41.51 of 100 requests a second, 17.09 s each, under 800 clients: github.com/NVIDIA/TensorRT-LLM/issues/4275."""
+    time = quantity("17.09 s")
+    assert number_in_system(quantity("41.51 sequence/s"), time).magnitude == pytest.approx(709.4, abs=0.05)
+    assert number_in_system(quantity("100 sequence/s"), time).magnitude > 800
+
+
+@pytest.mark.parametrize("concurrency, seconds, rate", [(8, 12.22, 74.6), (32, 24.02, 151.1)])
+def test_a_closed_loop_keeps_its_law(concurrency, seconds, rate):
+    """Output tokens a request, from the rate of 8 GPUs: 900 to 912. github.com/SemiAnalysisAI/InferenceX/issues/870."""
+    requests = Quantity(concurrency / seconds, "sequence/s")
+    assert number_in_system(requests, Quantity(seconds, "s")).magnitude == pytest.approx(concurrency)
+    assert 900 <= (8 * Quantity(rate, "token/s") / requests).m_as("token/sequence") <= 912
+
+
+# Reload or recompute
+
+
+def test_a_reload_that_won_far_below_the_rate_of_its_link():
+    """3,072 tokens of Llama-3.1-70B, 1280.4 ms against 2140.5 of prefill: github.com/vllm-project/vllm/pull/45947."""
+    state = context_state(quantity("3072 token"), quantity("327680 B/token"))
+    reloaded = (state / quantity("1280.4 ms")).to("GB/s")
+    assert reloaded.magnitude == pytest.approx(0.786, abs=5e-4)
+    assert break_even_bandwidth(state, quantity("2140.5 ms")) < reloaded
+    assert reload_time(state, quantity("64 GB/s")) < quantity("1280.4 ms") / 50
+
+
+def test_the_least_bandwidth_for_which_mooncake_reloads():
+    """6 GB/s in the text, 5.86 by its equation 2 (FAST 25, section 2.3): 8,192 tokens of a 70B model on eight A800."""
+    prompt, width, layers, grouped = 8192, 8192, 80, 8
+    operations = layers * prompt * (4 * prompt * width + 22 * width**2)
+    time = Quantity(operations, "operation") / quantity("2496 Top/s")
+    state = Quantity(layers * prompt * 2 * width / grouped * 2, "byte")
+    assert break_even_bandwidth(state, time).m_as("GB/s") == pytest.approx(5.86, abs=5e-3)

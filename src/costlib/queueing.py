@@ -18,7 +18,6 @@ __all__ = [
     "mmc_wait",
     "number_in_system",
     "offered_load",
-    "servers_needed",
     "variability_factor",
 ]
 
@@ -417,65 +416,6 @@ def allen_cunneen_wait(utilisation, service_time, arrival_scv, service_scv, serv
     load = utilisation * servers
     waiting = Quantity(_erlang_c("allen_cunneen_wait", servers.magnitude, load.magnitude), "")
     return variability_factor(arrival_scv, service_scv) * waiting / (servers * (1 - utilisation)) * service_time
-
-
-@takes(arrival_rate="sequence/second", service_time="second", wait="second", returns="")
-def servers_needed(arrival_rate, service_time, wait):
-    r"""Fewest servers with which the mean wait is no longer than this, for random arrivals and exponential times.
-
-    .. math:: \min \{ c > a : C(c, a) \, \mathbb{E}[S] \le (c - a) \, w \}
-
-    Parameters
-    ----------
-    arrival_rate : Quantity [sequence/second]
-        Arrivals, lambda. A scalar.
-    service_time : Quantity [second]
-        Mean time of service, E[S]. A scalar.
-    wait : Quantity [second]
-        Longest mean wait that will do, w. A scalar.
-
-    Returns
-    -------
-    Quantity []
-        A whole number.
-
-    Raises
-    ------
-    ArgumentError
-        For a wrong dimension, a value that is not finite or not more than zero, or an array.
-
-    Notes
-    -----
-    Exact for the mean. One caller in a hundred waits several times as long.
-
-    References
-    ----------
-    Gans, Koole, Mandelbaum (2003), doi:10.1287/msom.5.2.79.16071
-
-    Examples
-    --------
-    >>> from costlib.units import quantity, show
-    >>> show(servers_needed(quantity("200 sequence/s"), quantity("12.5 ms"), quantity("5 ms")))
-    '4'
-    """
-    for name, given in (("arrival_rate", arrival_rate), ("service_time", service_time), ("wait", wait)):
-        if hasattr(given.magnitude, "shape") and given.magnitude.shape:
-            raise ArgumentError(f"servers_needed: {name} is an array; wanted a scalar")
-    load = float(offered_load(arrival_rate, service_time).magnitude)
-    target = float((wait / service_time).m_as(""))
-
-    def enough(servers):
-        return _erlang_c("servers_needed", servers, load) <= target * (servers - load)
-
-    low = math.floor(load) + 1
-    step = 1
-    while not enough(low + step):
-        step *= 2
-    high = low + step
-    while low < high:  # the wait falls with every server
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle + 1, high)
-    return Quantity(float(low), "")
 
 
 def _steady(function, utilisation):

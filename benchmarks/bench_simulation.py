@@ -1,0 +1,74 @@
+"""Events a second of ``queue_waits`` against the same queue written plainly in SimPy."""
+
+import statistics
+import sys
+import time
+
+import numpy as np
+import simpy
+
+from costlib.simulation import queue_waits
+from costlib.units import Quantity
+
+TARGET = 1.5
+REPEATS = 7
+CALLS, SERVERS, UTILISATION = 20_000, 4, 0.8
+EVENTS = 4 * CALLS  # a call arrives, is given a server, ends its service, and leaves
+
+random = np.random.default_rng(0)
+arrivals = np.cumsum(random.exponential(1 / (UTILISATION * SERVERS), CALLS))
+services = random.exponential(1, CALLS)
+ARRIVALS, SERVICES = Quantity(arrivals, "second"), Quantity(services, "second")
+
+
+def plain():
+    """As the manual of SimPy has it."""
+    env = simpy.Environment()
+    servers = simpy.Resource(env, SERVERS)
+    waits = []
+
+    def customer(service):
+        arrived = env.now
+        with servers.request() as request:
+            yield request
+            waits.append(env.now - arrived)
+            yield env.timeout(service)
+
+    def source():
+        before = 0.0
+        for arrival, service in zip(arrivals.tolist(), services.tolist(), strict=True):
+            yield env.timeout(arrival - before)
+            before = arrival
+            env.process(customer(service))
+
+    env.process(source())
+    env.run()
+    return waits
+
+
+def with_units():
+    return queue_waits(ARRIVALS, SERVICES, SERVERS).m_as("second")
+
+
+def seconds(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def main():
+    assert np.allclose(with_units(), plain(), atol=1e-6)
+    times = {with_units: [], plain: []}
+    for _ in range(REPEATS):  # one after the other, so that a slow moment falls on both
+        for function, measured in times.items():
+            measured.append(seconds(function))
+    medians = {function: statistics.median(measured) for function, measured in times.items()}
+    for function, name in ((with_units, "costlib"), (plain, "SimPy")):
+        print(f"{name:8} {EVENTS / medians[function]:9,.0f} events a second")
+    ratio = medians[with_units] / medians[plain]
+    print(f"time of {EVENTS:,} events, costlib over SimPy: {ratio:.2f}  (target: at most {TARGET})")
+    return ratio > TARGET
+
+
+if __name__ == "__main__":
+    sys.exit(main())
