@@ -226,26 +226,25 @@ def static_batch_waits(arrivals, services, slots):
     return Quantity(np.array(waits), "second")
 
 
-@takes(means=" >= -inf", returns="")
 def half_width(means):
-    r"""Half the width of the 95 % confidence interval of a mean from independent runs.
+    """Half the width of the 95 % confidence interval of a mean from independent runs.
 
-    .. math:: t_{0.975, \, n-1} \; s / \sqrt{n}
+    Student's t for one run fewer than there are, times the standard error of the mean of the runs.
 
     Parameters
     ----------
-    means : Quantity []
-        The mean of each run, of either sign, negative allowed. Array.
+    means : sequence of float
+        The mean of each run, all in one unit.
 
     Returns
     -------
-    Quantity []
-        Half a width, to add to and to take from the mean of the means.
+    float
+        Half a width, in the same unit, to add to and to take from the mean of the means.
 
     Raises
     ------
     ArgumentError
-        For a wrong dimension, a value that is not finite, or fewer than two runs.
+        For fewer than two runs, or what is not finite.
 
     Notes
     -----
@@ -258,14 +257,13 @@ def half_width(means):
 
     Examples
     --------
-    >>> from costlib.units import Quantity, show
-    >>> show(half_width(Quantity([9.0, 10.0, 11.0], "")))
-    '2.48'
+    >>> round(half_width([9.0, 10.0, 11.0]), 2)
+    2.48
     """
-    means = np.atleast_1d(means.magnitude)
-    if means.size < 2:
-        raise ArgumentError(f"half_width: means has {means.size} run; wanted two or more")
-    return Quantity(stats.t.ppf(0.975, means.size - 1) * stats.sem(means), "")
+    means = np.asarray(means, dtype=float)
+    if means.ndim != 1 or means.size < 2 or not np.all(np.isfinite(means)):
+        raise ArgumentError(f"half_width: means = {means}; wanted the finite means of two runs or more")
+    return float(stats.t.ppf(0.975, means.size - 1) * stats.sem(means))
 
 
 def _in_order(function, arrivals, *others):
