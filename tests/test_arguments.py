@@ -22,6 +22,7 @@ from costlib.units import Quantity, quantity
 SAMPLES = {
     "": 2,
     "accelerator": 8,
+    "bit/element": 8,
     "byte": 1e9,
     "byte/element": 2,
     "byte/parameter": 1,
@@ -29,6 +30,7 @@ SAMPLES = {
     "byte/token": 3e5,
     "channel": 8192,
     "channel/head": 128,
+    "element": 32,
     "expert": 64,
     "expert/token": 4,
     "head": 8,
@@ -45,7 +47,7 @@ SAMPLES = {
     "token": 3000,
     "token/second/sequence": 40,
 }
-NAMED = {"utilisation": 0.3, "load": 4, "servers": 40}  # where the unit leaves too much open
+NAMED = {"utilisation": 0.3, "load": 4, "servers": 40, "block": 30}  # where the unit leaves too much open
 
 FOREIGN = pint.UnitRegistry()  # pint's own, with which costlib's cannot be mixed
 
@@ -172,7 +174,7 @@ def test_the_refusal_is_a_value_error():
 def test_the_walk_finds_the_functions_of_every_topic():
     """Or the tests here would pass on nothing."""
     topics = {function.__module__ for function in FUNCTIONS}
-    named = ("roofline", "serving", "kv_cache", "capacity", "queueing", "trajectories", "simulation")
+    named = ("roofline", "serving", "kv_cache", "capacity", "queueing", "trajectories", "simulation", "paging")
     assert topics >= {f"costlib.{name}" for name in named}
 
 

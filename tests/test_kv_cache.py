@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from costlib.kv_cache import bytes_per_token, context_state, latent_bytes_per_token
+from costlib.kv_cache import block_precision, bytes_per_token, context_state, latent_bytes_per_token, occupancy
 from costlib.units import Quantity, quantity, show
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
@@ -73,3 +73,34 @@ def test_a_context_shorter_than_the_window_takes_no_more_than_itself():
 
 def test_an_empty_context_has_no_state():
     assert context_state(quantity("0 token"), PER_TOKEN) == quantity("0 B")
+
+
+@pytest.mark.parametrize("bits, scales, size", [(8, 2, 34), (4, 2, 18), (4, 4, 20), (16, 0, 64)])
+def test_blocks_of_32_with_their_scales(bits, scales, size):
+    """block_q8_0, block_q4_0 and block_q4_1 of ggml-common.h in llama.cpp, and 16 bits without any."""
+    block = quantity("32 element")
+    stored = block_precision(Quantity(bits, "bit/element"), block, Quantity(scales, "byte"))
+    assert (stored * block).m_as("byte") == size
+
+
+@steady
+@given(st.integers(1, 16), st.integers(1, 512), st.integers(0, 16))
+def test_scales_only_add_and_less_in_larger_blocks(bits, block, scales):
+    one, other = (
+        block_precision(Quantity(bits, "bit/element"), Quantity(n, "element"), Quantity(scales, "byte"))
+        for n in (block, 2 * block)
+    )
+    assert one >= other >= Quantity(bits, "bit/element")
+
+
+def test_the_idle_occupancy_of_the_worked_wait():
+    held = occupancy(context_state(quantity("32768 token"), PER_TOKEN), quantity("20 s"))
+    assert held.m_as("GB*s") == pytest.approx(214.748, abs=5e-4)
+
+
+@steady
+@given(st.floats(0, 1e12), st.floats(0, 1e4), st.floats(0, 1e4))
+def test_two_waits_hold_as_much_as_one_of_their_length(state, one, other):
+    state, one, other = Quantity(state, "byte"), Quantity(one, "s"), Quantity(other, "s")
+    together = (occupancy(state, one) + occupancy(state, other)).magnitude
+    assert together == pytest.approx(occupancy(state, one + other).magnitude)

@@ -10,7 +10,8 @@ import re
 import pytest
 
 from costlib.capacity import break_even_bandwidth, reload_time, resident_sequences, state_pool
-from costlib.kv_cache import bytes_per_token, context_state, latent_bytes_per_token
+from costlib.kv_cache import block_precision, bytes_per_token, context_state, latent_bytes_per_token
+from costlib.paging import blocks_needed
 from costlib.queueing import erlang_b, erlang_c, mmc_wait, number_in_system, offered_load
 from costlib.serving import decode_time, node_step_time, prefill_time, state_copies, weight_bytes, weights_read
 from costlib.units import Quantity, quantity
@@ -360,3 +361,30 @@ def test_the_least_bandwidth_for_which_mooncake_reloads():
     time = Quantity(operations, "operation") / quantity("2496 Top/s")
     state = Quantity(layers * prompt * 2 * width / grouped * 2, "byte")
     assert break_even_bandwidth(state, time).m_as("GB/s") == pytest.approx(5.86, abs=5e-3)
+
+
+# Blocks: of elements with their scales, of tokens
+
+
+@pytest.mark.parametrize(
+    "name, bits, scales, mebibytes", [("q8_0", 8, 2, 119), ("q4_1", 4, 4, 70), ("8 bits without scales", 8, 0, 112)]
+)
+def test_keys_in_a_block_format_are_as_large_as_the_format_says(name, bits, scales, mebibytes):
+    """Keys of Llama 3.2 3B, 28 layers of 1,024 channels, 4,096 cells; blocks of ggml-common.h in llama.cpp.
+
+    An engine that took 112 MiB for q8_0 would have forgotten the scales.
+    """
+    stored = block_precision(Quantity(bits, "bit/element"), quantity("32 element"), Quantity(scales, "byte"))
+    elements = Quantity(28 * 1024 * 4096, "element")
+    assert (elements * stored).m_as("MiB") == mebibytes
+
+
+def test_a_context_takes_whole_blocks():
+    """262,144 tokens in blocks of 1,568 are 168: github.com/mitchross/talos-argocd-proxmox/pull/1995."""
+    assert blocks_needed(quantity("262144 token"), quantity("1568 token")).magnitude == 168
+
+
+def test_an_engine_rounds_a_context_up_to_its_blocks():
+    """10,718 tokens are kept as 10,720: github.com/NVIDIA/TensorRT-LLM/issues/224."""
+    page = quantity("16 token")
+    assert blocks_needed(quantity("10718 token"), page) * page == quantity("10720 token")

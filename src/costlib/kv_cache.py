@@ -3,7 +3,7 @@
 from costlib.arguments import takes
 from costlib.units import Quantity, minimum
 
-__all__ = ["bytes_per_token", "context_state", "latent_bytes_per_token"]
+__all__ = ["block_precision", "bytes_per_token", "context_state", "latent_bytes_per_token", "occupancy"]
 
 KEYS_AND_VALUES = Quantity(2, "element/layer/channel/token")  # a key and a value on each channel of each head
 LATENT = Quantity(1, "element/layer/channel/token")  # one latent serves as both
@@ -142,3 +142,88 @@ def context_state(context, bytes_per_token, window=None):
     '10.7 GB'
     """
     return (context if window is None else minimum(context, window)) * bytes_per_token
+
+
+@takes(element_size="bit/element", block="element >= 1", scales="byte >= 0", returns="byte/element")
+def block_precision(element_size, block, scales):
+    r"""Stored size of one element in a format whose blocks carry scales of their own.
+
+    .. math:: b_{kv} = b_{element} + b_{scales} / n
+
+    Parameters
+    ----------
+    element_size : Quantity [bit/element]
+        Size of one element by itself, b_element. Scalar or array.
+    block : Quantity [element]
+        Elements that share the scales, n. Scalar or array.
+    scales : Quantity [byte]
+        What the block keeps beside its elements, b_scales; zero allowed. Scalar or array.
+
+    Returns
+    -------
+    Quantity [byte/element]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or is negative.
+
+    Notes
+    -----
+    Exact where heads divide into whole blocks. Scales of a whole tensor or head are too few to count.
+
+    References
+    ----------
+    Rouhani et al. (2023), doi:10.48550/arXiv.2310.10537; block_q8_0 and block_q4_0 in ggml-common.h of llama.cpp
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> block, scale = quantity("32 element"), quantity("2 byte")
+    >>> show(block_precision(quantity("8 bit/element"), block, scale), digits=5)
+    '1.0625 B/element'
+    >>> show(block_precision(quantity("4 bit/element"), block, scale), digits=5)
+    '0.5625 B/element'
+    """
+    return element_size + scales / block
+
+
+@takes(state="byte >= 0", time="second >= 0", returns="byte*second")
+def occupancy(state, time):
+    r"""Memory held, times how long: what state costs while it stays.
+
+    .. math:: O = M_{KV}(T) \, t
+
+    Parameters
+    ----------
+    state : Quantity [byte]
+        State that is resident, M_KV(T); zero allowed. Scalar or array.
+    time : Quantity [second]
+        How long it stays, t; zero allowed. Scalar or array.
+
+    Returns
+    -------
+    Quantity [byte*second]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or is negative.
+
+    Notes
+    -----
+    For a state that does not change meanwhile. While a context grows, it is the sum over its steps.
+
+    References
+    ----------
+    Denning (1968), doi:10.1145/363095.363141
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> show(occupancy(quantity("10 GiB"), quantity("20 s")), "GB*s")
+    '215 GB·s'
+    """
+    return state * time
