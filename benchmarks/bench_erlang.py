@@ -3,11 +3,10 @@
 The usual formula loses nine of its sixteen digits at a million servers; ours keeps twelve.
 """
 
-import statistics
 import sys
-import time
 
 import numpy as np
+from compared import medians
 from scipy import special
 
 from costlib.queueing import erlang_c
@@ -34,22 +33,12 @@ def with_units():
     return erlang_c(SERVERS, LOADS)
 
 
-def seconds(function):
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
 def main():
     assert np.allclose(with_units().magnitude, plain(), rtol=1e-10, atol=1e-290)
-    times = {with_units: [], plain: []}
-    for _ in range(REPEATS):  # one after the other, so that a slow moment falls on both
-        for function, measured in times.items():
-            measured.append(seconds(function))
-    medians = {function: statistics.median(measured) for function, measured in times.items()}
-    for function, name in ((with_units, "costlib"), (plain, "SciPy")):
-        print(f"{name:8} {medians[function] * 1e3:6.1f} ms")
-    ratio = medians[with_units] / medians[plain]
+    ours, peer = medians(with_units, plain, repeats=REPEATS)
+    print(f"costlib {ours * 1e3:5.1f} ms")
+    print(f"SciPy   {peer * 1e3:5.1f} ms")
+    ratio = ours / peer
     print(f"erlang_c of {POINTS:,} points, costlib over SciPy: {ratio:.2f}  (target: at most {TARGET})")
     return ratio > TARGET
 

@@ -1,11 +1,10 @@
 """Events a second of ``queue_waits`` against the same queue written plainly in SimPy."""
 
-import statistics
 import sys
-import time
 
 import numpy as np
 import simpy
+from compared import medians
 
 from costlib.simulation import queue_waits
 from costlib.units import Quantity
@@ -50,22 +49,12 @@ def with_units():
     return queue_waits(ARRIVALS, SERVICES, SERVERS).m_as("second")
 
 
-def seconds(function):
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
 def main():
     assert np.allclose(with_units(), plain(), atol=1e-6)
-    times = {with_units: [], plain: []}
-    for _ in range(REPEATS):  # one after the other, so that a slow moment falls on both
-        for function, measured in times.items():
-            measured.append(seconds(function))
-    medians = {function: statistics.median(measured) for function, measured in times.items()}
-    for function, name in ((with_units, "costlib"), (plain, "SimPy")):
-        print(f"{name:8} {EVENTS / medians[function]:9,.0f} events a second")
-    ratio = medians[with_units] / medians[plain]
+    ours, peer = medians(with_units, plain, repeats=REPEATS)
+    print(f"costlib {EVENTS / ours:9,.0f} events a second")
+    print(f"SimPy   {EVENTS / peer:9,.0f} events a second")
+    ratio = ours / peer
     print(f"time of {EVENTS:,} events, costlib over SimPy: {ratio:.2f}  (target: at most {TARGET})")
     return ratio > TARGET
 

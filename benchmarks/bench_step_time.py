@@ -1,11 +1,10 @@
 """What the units and checks of ``step_time`` cost over a million points, against the same arithmetic in plain NumPy."""
 
-import statistics
 import sys
-import time
 import tracemalloc
 
 import numpy as np
+from compared import medians
 
 from costlib.kv_cache import context_state
 from costlib.serving import step_time
@@ -42,12 +41,6 @@ def with_units():
     return step_time(BATCH, Quantity(WEIGHTS, "byte"), STATE, *CONSTANTS)
 
 
-def seconds(function):
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
 def peak_memory(function):
     """Bytes allocated at most at one time; NumPy reports its arrays to tracemalloc."""
     tracemalloc.start()
@@ -59,15 +52,11 @@ def peak_memory(function):
 
 def main():
     assert np.allclose(with_units().m_as("second"), plain(), rtol=1e-12)
-    times = {with_units: [], plain: []}
-    for _ in range(REPEATS):  # one after the other, so that a slow moment falls on both
-        for function, measured in times.items():
-            measured.append(seconds(function))
-    medians = {function: statistics.median(measured) for function, measured in times.items()}
-    peaks = {function: peak_memory(function) for function in times}
-    slower, larger = (figures[with_units] / figures[plain] for figures in (medians, peaks))
-    for function, name in ((with_units, "costlib"), (plain, "NumPy")):
-        print(f"{name:8} {medians[function] * 1e3:6.1f} ms  {peaks[function] / 1e6:6.1f} MB")
+    ours, peer = medians(with_units, plain, repeats=REPEATS)
+    peaks = {function: peak_memory(function) for function in (with_units, plain)}
+    slower, larger = ours / peer, peaks[with_units] / peaks[plain]
+    for time, function, name in ((ours, with_units, "costlib"), (peer, plain, "NumPy")):
+        print(f"{name:8} {time * 1e3:6.1f} ms  {peaks[function] / 1e6:6.1f} MB")
     print(f"time of a million points, costlib over NumPy: {slower:.2f}  (target: at most {TIME_TARGET})")
     print(f"peak memory, costlib over NumPy: {larger:.2f}  (target: at most {MEMORY_TARGET:g})")
     return slower > TIME_TARGET or larger > MEMORY_TARGET

@@ -3,8 +3,11 @@
 One topic a module, functions named for the quantity that they return:
 
 - :mod:`costlib.roofline`, :mod:`costlib.serving`: the time of prefill and decode
-- :mod:`costlib.kv_cache`, :mod:`costlib.capacity`: the memory of a context, and what fits
-- :mod:`costlib.decoding`, :mod:`costlib.queueing`: what leaves the accelerator, and how many wait
+- :mod:`costlib.decoding`, :mod:`costlib.speculation`: what goes on around the forward pass
+- :mod:`costlib.kv_cache`, :mod:`costlib.paging`, :mod:`costlib.capacity`: the memory of a context, and what fits
+- :mod:`costlib.trajectories`, :mod:`costlib.queueing`: how many live, and how long they wait
+- :mod:`costlib.attention`, :mod:`costlib.grammar`, :mod:`costlib.simulation`, :mod:`costlib.sagas`,
+  :mod:`costlib.recovery`: the things themselves, small, to hold the formulas against
 - :mod:`costlib.scenario`, :mod:`costlib.catalog`: what to compute for
 - :mod:`costlib.units`: quantities, read and printed
 
