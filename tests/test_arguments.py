@@ -39,11 +39,13 @@ SAMPLES = {
     "operation/token": 1.4e11,
     "parameter": 7e10,
     "second": 0.02,
+    "second/token": 2e-5,
     "sequence": 64,
     "sequence/second": 2,
     "token": 3000,
     "token/second/sequence": 40,
 }
+NAMED = {"acceptance": 0.4, "position_rates": 0.4, "states": 512}  # where the unit leaves too much open
 
 FOREIGN = pint.UnitRegistry()  # pint's own, with which costlib's cannot be mixed
 
@@ -67,8 +69,12 @@ each_argument = pytest.mark.parametrize(
 )
 
 
+def sample_of(function, name):
+    return NAMED.get(name, SAMPLES[function.units[name]])
+
+
 def samples(function, **changed):
-    return {name: Quantity(SAMPLES[unit], unit) for name, unit in function.units.items()} | changed
+    return {name: Quantity(sample_of(function, name), unit) for name, unit in function.units.items()} | changed
 
 
 def other_dimension(unit):
@@ -91,7 +97,7 @@ def may_be_zero(function, name):
 
 def unusable(function, name):
     """Values that this argument must not have, by what is wrong with them."""
-    unit, sample = function.units[name], SAMPLES[function.units[name]]
+    unit, sample = function.units[name], sample_of(function, name)
     optional = inspect.signature(function).parameters[name].default is None
     yield "another dimension", Quantity(sample, other_dimension(unit))
     yield "NaN", Quantity(math.nan, unit)
@@ -155,7 +161,8 @@ def test_a_bare_number_is_told_that_it_has_no_unit(function, name):
         with pytest.raises(ArgumentError, match="has no unit"):
             function(**samples(function, **{name: 3}))
     else:
-        assert function(**samples(function, **{name: 3})).units == Quantity(1, function.returns).units
+        bare = sample_of(function, name)
+        assert function(**samples(function, **{name: bare})).units == Quantity(1, function.returns).units
 
 
 def test_the_refusal_is_a_value_error():
@@ -165,11 +172,12 @@ def test_the_refusal_is_a_value_error():
 def test_the_walk_finds_the_functions_of_every_topic():
     """Or the tests here would pass on nothing."""
     topics = {function.__module__ for function in FUNCTIONS}
-    assert topics >= {f"costlib.{name}" for name in ("roofline", "serving", "kv_cache", "capacity")}
+    named = ("roofline", "serving", "kv_cache", "capacity", "decoding", "speculation")
+    assert topics >= {f"costlib.{name}" for name in named}
 
 
 def test_every_function_of_a_topic_is_gated():
-    for topic in ("roofline", "serving", "kv_cache", "capacity"):
+    for topic in ("roofline", "serving", "kv_cache", "capacity", "decoding"):
         module = importlib.import_module(f"costlib.{topic}")
         assert [name for name in module.__all__ if not hasattr(getattr(module, name), "units")] == []
 
@@ -311,7 +319,7 @@ def test_an_unknown_argument_is_no_argument(function):
         function(**samples(function), nonsense=quantity("1 token"))
 
 
-NOT_ELEMENTWISE = {"chunk_starts", "time_to_first_token", "inter_token_gap"}  # an array of two, or one of an array
+NOT_ELEMENTWISE = {"chunk_starts", "time_to_first_token", "inter_token_gap", "measured_tokens_per_pass"}  # an array of two, or one of an array
 
 
 @pytest.mark.parametrize(
@@ -321,7 +329,8 @@ def test_arrays_give_element_by_element_what_scalars_give(function):
     """Three samples a unit, so that both sides of a maximum are met somewhere."""
     scales = np.array([0.3, 1.0, 2.5]), np.array([1.0, 2.0, 1.5])
     arrays = {
-        name: Quantity(SAMPLES[unit] * scales[i % 2], unit) for i, (name, unit) in enumerate(function.units.items())
+        name: Quantity(sample_of(function, name) * scales[i % 2], unit)
+        for i, (name, unit) in enumerate(function.units.items())
     }
     if "active_parameters" in arrays:
         arrays["active_parameters"] = arrays["parameters"] / np.array([1, 2, 4])
