@@ -1,18 +1,30 @@
 """Grammar masks, demonstrated: which tokens of a vocabulary a JSON schema allows at each point of an output.
 
 The schema becomes an automaton over bytes; walking every token through it gives
-one over tokens; that gives a mask for each state. NumPy and outlines-core are
-needed here, and nowhere else in the library.
+one over tokens; that gives a mask for each state. Another engine, llguidance,
+makes masks of the same schema without a table, to compare with.
 """
 
 import json
 import math
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
+from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 from outlines_core import Index, Vocabulary, json_schema
 
-__all__ = ["Automaton", "byte_automaton", "mask_rows", "sample", "token_automaton", "tokens_to_end", "witnesses"]
+__all__ = [
+    "Automaton",
+    "byte_automaton",
+    "engine",
+    "engine_row",
+    "mask_rows",
+    "sample",
+    "token_automaton",
+    "tokens_to_end",
+    "witnesses",
+]
 
 NONE = -1  # where no state follows
 
@@ -186,3 +198,55 @@ def witnesses(automaton):
                 found[following] = [*found[state], int(token)]
                 queue.append(following)
     return found
+
+
+def engine(schema, tokens):
+    """The matcher of llguidance for a JSON schema, for texts without white space between tokens of JSON.
+
+    Parameters
+    ----------
+    schema : dict
+        Recursion allowed.
+    tokens : sequence of bytes
+        The vocabulary, without the token that ends the text.
+
+    Returns
+    -------
+    llguidance.LLMatcher
+    """
+    vocabulary = SimpleNamespace(
+        tokens=[*tokens, b"<|end|>"], eos_token_id=len(tokens), bos_token_id=None, special_token_ids=[len(tokens)]
+    )
+    compact = json.dumps(schema | {"x-guidance": {"whitespace_flexible": False}})
+    # Where only one text can follow, the engine would allow only its usual tokens; we want all that spell it.
+    source = '%llguidance {"no_forcing": true}\nstart: %json ' + compact
+    matcher = LLMatcher(LLTokenizer(TokenizerWrapper(vocabulary)), LLMatcher.grammar_from_lark(source))
+    if matcher.is_error():
+        raise ValueError(f"llguidance: {matcher.get_error()}")
+    return matcher
+
+
+def engine_row(matcher, output):
+    """The mask that the engine makes after an output, in the form of :func:`mask_rows`.
+
+    Parameters
+    ----------
+    matcher : llguidance.LLMatcher
+        As :func:`engine` gives it.
+    output : list of int
+        Tokens so far.
+
+    Returns
+    -------
+    numpy.ndarray
+        The engine fills up with zeros to whole words.
+
+    Raises
+    ------
+    ValueError
+        If the engine does not allow that output.
+    """
+    matcher.reset()
+    if not matcher.consume_tokens(output):
+        raise ValueError(f"llguidance does not allow these tokens: {output}")
+    return np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8)
