@@ -319,7 +319,8 @@ def test_an_unknown_argument_is_no_argument(function):
         function(**samples(function), nonsense=quantity("1 token"))
 
 
-NOT_ELEMENTWISE = {"chunk_starts", "time_to_first_token", "inter_token_gap", "measured_tokens_per_pass"}  # an array of two, or one of an array
+# An array of two, or one of an array.
+NOT_ELEMENTWISE = {"chunk_starts", "time_to_first_token", "inter_token_gap", "measured_tokens_per_pass"}
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,7 @@ def _probabilities(function, name, given):
 # ---------------------------------------------------------------- what comes of it, by enumeration and by chance
 
 
-def pass_distribution(
-    target, draft, drafts, prefix=(), accept=acceptance_probability, resample=residual_distribution
-):
+def pass_distribution(target, draft, drafts, prefix=(), accept=acceptance_probability, resample=residual_distribution):
     """Probability of each output of one pass, by enumeration of all drafts.
 
     Parameters
