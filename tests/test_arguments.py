@@ -47,7 +47,10 @@ SAMPLES = {
     "token": 3000,
     "token/second/sequence": 40,
 }
-NAMED = {"utilisation": 0.3, "load": 4, "servers": 40, "block": 30}  # where the unit leaves too much open
+NAMED = {  # where the unit leaves too much open
+    **{"utilisation": 0.3, "load": 4, "servers": 40, "block": 30},
+    **{"acceptance": 0.4, "position_rates": 0.4, "states": 512},
+}
 
 FOREIGN = pint.UnitRegistry()  # pint's own, with which costlib's cannot be mixed
 
@@ -174,12 +177,12 @@ def test_the_refusal_is_a_value_error():
 def test_the_walk_finds_the_functions_of_every_topic():
     """Or the tests here would pass on nothing."""
     topics = {function.__module__ for function in FUNCTIONS}
-    named = ("roofline", "serving", "kv_cache", "capacity", "queueing", "trajectories", "simulation", "paging")
+    named = "roofline serving decoding speculation kv_cache paging capacity trajectories queueing simulation".split()
     assert topics >= {f"costlib.{name}" for name in named}
 
 
 def test_every_function_of_a_topic_is_gated():
-    for topic in ("roofline", "serving", "kv_cache", "capacity", "queueing", "trajectories"):
+    for topic in ("roofline", "serving", "decoding", "kv_cache", "capacity", "trajectories", "queueing"):
         module = importlib.import_module(f"costlib.{topic}")
         assert [name for name in module.__all__ if not hasattr(getattr(module, name), "units")] == []
 
@@ -322,7 +325,12 @@ def test_an_unknown_argument_is_no_argument(function):
 
 
 NOT_ELEMENTWISE = {
-    *("chunk_starts", "time_to_first_token", "inter_token_gap"),  # an array of two, or one of an array
+    *(
+        "chunk_starts",
+        "time_to_first_token",
+        "inter_token_gap",
+        "measured_tokens_per_pass",
+    ),  # an array of two, or one of an array
     *("queue_waits", "call_waits", "static_batch_waits"),  # each wait hangs on all arrivals before it
 }
 

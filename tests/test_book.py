@@ -35,6 +35,8 @@ def row(stated, computed, unit):
         ("200K tokens", "200000", "token", "200,000 tokens"),
         ("fits", "fits", "verdict", "fits"),
         ("1 sequence", "1", "sequence", "1 sequence"),
+        ("10 to 75 ms", "10..75", "ms", "10 to 75 ms"),
+        ("1 to k+1", "1..k+1", "token", "1 to k+1 tokens"),
     ],
 )
 def test_what_a_cell_must_print(stated, computed, unit, expected):

@@ -31,7 +31,7 @@ each_other = pytest.mark.parametrize("function", OTHERS, ids=lambda f: f"{f.__mo
 
 def test_the_walk_finds_the_functions_of_every_topic():
     """Or the tests here would pass on nothing."""
-    assert {"costlib.roofline", "costlib.serving", "costlib.kv_cache", "costlib.capacity"} <= {
+    assert {"costlib.roofline", "costlib.serving", "costlib.kv_cache", "costlib.capacity", "costlib.speculation"} <= {
         f.__module__ for f in FORMULAS
     }
     assert {"quantity", "show", "load", "takes"} <= {f.__name__ for f in OTHERS}

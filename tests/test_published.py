@@ -9,11 +9,13 @@ import re
 
 import pytest
 
+from costlib.arguments import ArgumentError
 from costlib.capacity import break_even_bandwidth, reload_time, resident_sequences, state_pool
 from costlib.kv_cache import block_precision, bytes_per_token, context_state, latent_bytes_per_token
 from costlib.paging import blocks_needed
 from costlib.queueing import erlang_b, erlang_c, mmc_wait, number_in_system, offered_load
 from costlib.serving import decode_time, node_step_time, prefill_time, state_copies, weight_bytes, weights_read
+from costlib.speculation import accepted_share, measured_tokens_per_pass, speedup, tokens_per_pass
 from costlib.units import Quantity, quantity
 
 GITHUB = "https://github.com/"
@@ -388,3 +390,71 @@ def test_an_engine_rounds_a_context_up_to_its_blocks():
     """10,718 tokens are kept as 10,720: github.com/NVIDIA/TensorRT-LLM/issues/224."""
     page = quantity("16 token")
     assert blocks_needed(quantity("10718 token"), page) * page == quantity("10720 token")
+
+
+# Speculative decoding
+
+ONE_TOKEN = quantity("1 token")
+
+
+@pytest.mark.parametrize(
+    "acceptance, drafts, operations, faster",
+    [(0.6, 2, 1.53, 1.96), (0.8, 2, 1.23, 2.44), (0.9, 2, 1.11, 2.71)],
+)
+def test_a_draft_without_cost_gains_what_its_paper_says(acceptance, drafts, operations, faster):
+    """Leviathan et al., doi:10.48550/arXiv.2211.17192, table 1.
+
+    The table is an image, and these were not read from it but worked out from the
+    paper's formulas: the tokens of a pass, and the k + 1 positions computed for them.
+    """
+    k = Quantity(drafts, "token")
+    assert speedup(acceptance, k, 0).m_as("") == pytest.approx(faster, abs=5e-3)
+    computed = (k + ONE_TOKEN) / tokens_per_pass(acceptance, k)
+    assert computed.m_as("") == pytest.approx(operations, abs=5e-3)
+
+
+@pytest.mark.parametrize("acceptance, faster", [(0.75, 3.3), (0.8, 3.9), (0.87, 4.9)])
+def test_a_draft_of_little_cost_gains_what_its_paper_says(acceptance, faster):
+    """Leviathan et al., doi:10.48550/arXiv.2211.17192, appendix A.5: eight drafts, each of 0.015 of a step."""
+    found = speedup(acceptance, quantity("8 token"), 0.015).m_as("")
+    assert found == pytest.approx(faster, abs=0.05)
+
+
+def test_the_tokens_of_a_pass_are_one_more_than_the_rates_of_its_positions():
+    """167 drafts accepted in 87 passes: github.com/ggml-org/llama.cpp/pull/24536."""
+    found = measured_tokens_per_pass([0.805, 0.632, 0.483]).m_as("token")
+    assert found == pytest.approx(2.92, abs=5e-3)
+    assert found == pytest.approx(1 + 167 / 87, abs=5e-3)
+
+
+def test_the_share_of_accepted_drafts_taken_for_the_probability_promises_too_little():
+    """Of the same log's 259 drafts 167 were accepted; as a probability that would make 2.33 tokens, not 2.92."""
+    assert tokens_per_pass(167 / 259, 3 * ONE_TOKEN).m_as("token") == pytest.approx(2.33, abs=5e-3)
+
+
+def test_a_measured_speedup_is_less_than_the_tokens_of_a_pass():
+    """1.89 tokens a pass, 175.49 against 128.64 token/s, two drafts: vllm-project/vllm/pull/16035, 2025-04-09.
+    The difference makes a draft's step 0.193 of the target's, all else that a pass does included."""
+    acceptance, measured = 0.5676, 175.49 / 128.64  # 1 + 0.5676 + 0.5676 ** 2 is 1.89
+    assert tokens_per_pass(acceptance, 2 * ONE_TOKEN).m_as("token") == pytest.approx(1.89, abs=5e-4)
+    assert measured < 1.89
+    assert speedup(acceptance, 2 * ONE_TOKEN, 0.193).m_as("") == pytest.approx(measured, rel=1e-3)
+
+
+def test_the_share_of_accepted_drafts_is_not_the_probability():
+    """3.329 of 8 drafts at 0.8, not 6.4; with the pass's own token 4.329: ggml-org/llama.cpp/issues/3649."""
+    drafts = quantity("8 token")
+    share = accepted_share(0.8, drafts)
+    assert (share * drafts).m_as("token") == pytest.approx(3.329, abs=5e-4)
+    assert share.m_as("") == pytest.approx(0.416, abs=5e-4)
+    assert tokens_per_pass(0.8, drafts).m_as("token") == pytest.approx(4.329, abs=5e-4)
+
+
+def test_drafts_behind_a_rejection_do_not_count():
+    """Accepted, rejected, accepted, rejected: a rate of 0.5, but two tokens of five: vllm-project/vllm/issues/9565."""
+    tested = [1, 0, 1, 0]
+    assert sum(tested) / len(tested) == 0.5
+    with pytest.raises(ArgumentError, match="rises"):
+        measured_tokens_per_pass(tested)
+    kept = [1, 0, 0, 0]
+    assert measured_tokens_per_pass(kept).m_as("token") / (len(tested) + 1) == 0.4

@@ -48,6 +48,9 @@ class Row:
     def expected(self):
         """What the cell prints if it agrees: the stated number, or the independent one where there is none."""
         text = self.number or self.computed
+        low, range_of, high = text.partition("..")
+        if range_of:
+            return f"{low} to {high} {unit_name(Quantity(2, self.unit).units, plural=True)}"
         try:
             number, computed = float(text.replace(",", "")), float(self.computed)
         except ValueError:
