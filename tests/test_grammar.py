@@ -214,6 +214,12 @@ def test_rows_have_the_size_of_the_formula(schema):
         assert Quantity(rows.nbytes, "byte") == mask_table(len(rows), entries)
 
 
+def test_masks_of_another_automaton_are_refused():
+    one, other = (token_automaton(byte_automaton({"enum": [text]}), BYTES) for text in ("ab", "ba"))
+    with pytest.raises(ValueError, match="wanted its own"):
+        sample(one, mask_rows(other), Random(1))
+
+
 def test_the_states_are_numbered_alike_every_time():
     schema = SCHEMAS["a tool call"]
     first, second = byte_automaton(schema), byte_automaton(schema)
