@@ -44,6 +44,7 @@ SCHEMAS = {
         flags={"type": "array", "items": {"enum": ["all", "hidden"]}, "maxItems": 2},
     ),
     "a choice": {"anyOf": [{"enum": ["yes", "no"]}, call(value={"type": "boolean"})]},
+    "a number, which may end or go on": {"type": "integer"},
     "letters of several bytes": call(city={"enum": ["Zürich", "東京", "🚲"]}),
 }
 each_schema = pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
@@ -110,6 +111,12 @@ def test_random_outputs_are_valid(made):
     texts = {b"".join(tokens[token] for token in sample(automaton, rows, random)) for _ in range(200)}
     assert [text for text in texts if not is_valid(text, schema)] == []
     assert len(texts) > 2
+
+
+def test_an_output_that_may_end_may_also_go_on():
+    automaton = byte_automaton({"type": "integer"})
+    rows, random = mask_rows(automaton), Random(7)
+    assert {len(sample(automaton, rows, random)) for _ in range(200)} >= {1, 2, 3}
 
 
 def test_an_output_uses_tokens_of_more_than_a_byte(made):
