@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -66,6 +68,19 @@ def test_nothing_of_a_server_is_left_when_its_block_fails():
         folder = server._folder
         assert (folder / "postmaster.pid").exists()
         raise KeyError
+    assert not folder.exists()
+
+
+def test_nothing_of_a_server_is_left_when_its_process_is_killed():
+    code = "from costlib.book.postgres import Server; s = Server(); print(s._folder, flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        folder = Path(process.stdout.readline().decode().strip())
+        assert (folder / "postmaster.pid").exists()
+        process.kill()
+    for _ in range(100):
+        if not folder.exists():
+            break
+        time.sleep(0.1)
     assert not folder.exists()
 
 

@@ -11,6 +11,7 @@ import io
 import json
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -49,6 +50,9 @@ class Server:
 
     def __init__(self):
         self._folder = Path(tempfile.mkdtemp(prefix="pg-")).resolve()  # short: a socket's path is limited
+        # Cleans up when this end of the pipe closes, also because this process was killed.
+        keeper = [sys.executable, "-c", "import sys; from costlib.book import postgres; postgres.keep(sys.argv[1])"]
+        self._keeper = subprocess.Popen([*keeper, self._folder], stdin=subprocess.PIPE, start_new_session=True)
         try:
             self._server = _pgserver().get_server(self._folder, cleanup_mode=None, start=False)
             self._server.ensure_pgdata_inited()
@@ -87,9 +91,8 @@ class Server:
 
     def close(self):
         """Stop the server and remove its folder."""
-        if (self._folder / "postmaster.pid").exists():
-            self.crash()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._keeper.stdin.close()
+        self._keeper.wait()
 
     def wal(self, start, end):
         """The records of transactions between two positions of the write-ahead log."""
@@ -107,8 +110,22 @@ class Server:
         ]
 
     def _run(self, program, *arguments):
-        run, server = _pgserver().postgres_server.pgexec, self._server
-        return run(program, tuple(map(str, arguments)), bin_path=server.bin_path, user=server.system_user)
+        return _run(self._server, program, *arguments)
+
+
+def keep(folder):
+    """Wait for the other end of standard input to close; then stop the server in a folder, and remove the folder."""
+    sys.stdin.read()
+    if Path(folder, "postmaster.pid").exists():
+        server = _pgserver().get_server(folder, cleanup_mode=None, start=False)
+        _run(server, "pg_ctl", "-D", folder, "-m", "immediate", "stop")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(server, program, *arguments):
+    """What a program of PostgreSQL prints, run as the user whose server it is."""
+    run = _pgserver().postgres_server.pgexec
+    return run(program, tuple(map(str, arguments)), bin_path=server.bin_path, user=server.system_user)
 
 
 def _pgserver():
