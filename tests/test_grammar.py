@@ -112,6 +112,15 @@ def test_random_outputs_are_valid(made):
     assert len(texts) > 2
 
 
+def test_an_output_that_may_end_may_also_go_on():
+    schema = {"type": "integer"}
+    automaton = token_automaton(byte_automaton(schema), BYTES)
+    rows, random, matcher = mask_rows(automaton), Random(7), engine(schema, BYTES)
+    assert {len(sample(automaton, rows, random)) for _ in range(200)} >= {1, 2, 3}
+    for state, output in witnesses(automaton).items():
+        assert engine_row(matcher, output)[: rows.shape[1]].tolist() == rows[state].tolist()
+
+
 def test_an_output_uses_tokens_of_more_than_a_byte(made):
     """Or the walk through tokens would not have been tested."""
     _, tokens, automaton = made
@@ -212,6 +221,12 @@ def test_rows_have_the_size_of_the_formula(schema):
         entries = Quantity(len(tokens) + 1, "token")
         assert Quantity(rows[0].nbytes, "byte") == mask_row(entries)
         assert Quantity(rows.nbytes, "byte") == mask_table(len(rows), entries)
+
+
+def test_masks_of_another_automaton_are_refused():
+    one, other = (token_automaton(byte_automaton({"enum": [text]}), BYTES) for text in ("ab", "ba"))
+    with pytest.raises(ValueError, match="wanted its own"):
+        sample(one, mask_rows(other), Random(1))
 
 
 def test_the_states_are_numbered_alike_every_time():

@@ -16,7 +16,7 @@ def added():
     """Packages that the whole core loads in a new process on top of pint."""
     code = (
         "import sys, pint; before = set(sys.modules)\n"
-        "import costlib.scenario, costlib.queueing, costlib.decoding, costlib.capacity\n"
+        "import costlib.scenario, costlib.queueing, costlib.decoding, costlib.capacity, costlib.speculation\n"
         "import json; print(json.dumps(sorted(set(sys.modules) - before)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -43,16 +43,18 @@ def test_scalars_are_computed_where_numpy_is_not_installed():
         "from costlib import load, show\n"
         "from costlib.capacity import resident_sequences, state_pool\n"
         "from costlib.serving import critical_batch, step_time\n"
+        "from costlib.speculation import tokens_per_pass\n"
         "from costlib.units import quantity\n"
         "s = load()\n"
         "work = s.model.token_operations(quantity('0 token'))\n"
         "arguments = s.weights, quantity('0 B'), work, s.peak_rate, s.accelerator.bandwidth\n"
         "pool = state_pool(s.node_memory, quantity('141.2 GB'), s.reserve.runtime)\n"
         "print(show(critical_batch(*arguments)), '|', show(step_time(s.workload.batch, *arguments), 'ms'), '|',\n"
-        "      show(resident_sequences(pool, quantity('10 GiB'))), '|', show(s.model.attention_crossover()))"
+        "      show(resident_sequences(pool, quantity('10 GiB'))), '|', show(s.model.attention_crossover()), '|',\n"
+        "      show(tokens_per_pass(0.8, quantity('4 token'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "295 sequences | 21.1 ms | 48 sequences | 108,000 tokens"
+    assert done.stdout.strip() == "295 sequences | 21.1 ms | 48 sequences | 108,000 tokens | 3.36 tokens"
 
 
 def test_the_package_offers_what_a_page_begins_with():

@@ -10,7 +10,8 @@ from bs4 import BeautifulSoup
 
 import costlib
 from conftest import BOOK, build, is_page
-from costlib import book, catalog
+from costlib import book, catalog, simulation
+from costlib.book import postgres
 
 PAGES = [path for path in sorted(BOOK.glob("*.md")) if is_page(path)]
 
@@ -33,8 +34,34 @@ SCENARIOS = {
 }
 
 
+def once(function):
+    """What a function gives, worked out once for each of its arguments: it is the same in every scenario."""
+    known = {}
+
+    def remembered(*args):
+        key = tuple(
+            arg.m_as("second").tobytes() if hasattr(arg, "m_as") else getattr(arg, "__name__", arg) for arg in args
+        )
+        if key not in known:
+            known[key] = function(*args)
+        return known[key]
+
+    return remembered
+
+
+SLOW = {  # simulations of samples, and experiments on the server
+    **{
+        (simulation, name): once(getattr(simulation, name))
+        for name in ("queue_waits", "static_batch_waits", "call_waits")
+    },
+    (postgres, "observed"): once(postgres.observed),
+}
+
+
 def published(tmp_path, monkeypatch, text):
     """What the code of every page publishes for a scenario."""
+    for (module, name), remembered in SLOW.items():
+        monkeypatch.setattr(module, name, remembered)
     file = tmp_path / "mine.toml"
     file.write_text(text, encoding="utf-8")
     monkeypatch.setenv("COSTLIB_SCENARIO", str(file))

@@ -222,6 +222,15 @@ def test_where_there_is_no_room_nothing_is_added():
     assert (pool.length(context), pool.free) == (0, 2)
 
 
+def test_the_copy_of_a_shared_block_needs_room_too():
+    pool = BlockPool(1, 4)
+    parent = pool.start()
+    pool.append(parent, 2)
+    child = pool.fork(parent)
+    with pytest.raises(MemoryError, match="1 blocks wanted, 0 free"):
+        pool.append(child, 1)
+
+
 @pytest.mark.parametrize(
     "call",
     [lambda pool: pool.append(3, 1), lambda pool: pool.fork(3), lambda pool: pool.end(3), lambda pool: pool.length(3)],

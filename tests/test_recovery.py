@@ -120,6 +120,13 @@ def test_the_three_passes_of_a_small_log():
     ]  # fmt: skip
 
 
+def test_updates_of_several_losers_are_taken_back_the_last_one_first():
+    log = Log()
+    for transaction, page in (("T1", "A"), ("T2", "B"), ("T1", "C"), ("T2", "D")):
+        log.update(transaction, page, 1)
+    assert undo(log, {}, analysis(log)[0]) == [4, 3, 2, 1]
+
+
 def test_a_page_newer_than_the_log_breaks_the_rule():
     with pytest.raises(ValueError, match="page 'A' is of record 9, the log ends at 4"):
         recover(two_transactions(), {"A": Page(1, 9)})

@@ -99,7 +99,9 @@ def test_every_finished_value_is_in_cells_json_as_the_source_states_it(cells):
 
 def test_values_agree_with_the_independent_calculation_at_full_precision(cells):
     wanted = {key: row for key, row in STATED.items() if row.page in FINISHED}
-    for key, row in wanted.items():
+    numbers = {key: row for key, row in wanted.items() if row.unit != "verdict" and ".." not in row.computed}
+    assert len(numbers) > 30
+    for key, row in numbers.items():
         assert cells[key]["value"] == pytest.approx(float(row.computed), rel=1e-5), key
 
 

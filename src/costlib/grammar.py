@@ -166,6 +166,11 @@ def sample(automaton, rows, random):
     -------
     list of int
         Without the end of the text.
+
+    Raises
+    ------
+    ValueError
+        If the masks are not those of the automaton.
     """
     state, output = 0, []
     end = automaton.follows.shape[1]
@@ -175,6 +180,8 @@ def sample(automaton, rows, random):
             return output
         output.append(token)
         state = automaton.follows[state, token]
+        if state == NONE:
+            raise ValueError("the masks allow what the automaton does not; wanted its own")
 
 
 def witnesses(automaton):
