@@ -106,6 +106,21 @@ def test_heads_shared_in_another_order_are_noticed(monkeypatch):
     assert np.abs(decode(layer)[0] - whole).max() > 1e-3
 
 
+def test_a_latent_kept_for_keys_and_again_for_values_is_noticed(monkeypatch):
+    """The output is right, so only the bytes tell: github.com/LMCache/LMCache/pull/694."""
+    layer = LAYERS["latent"]
+    kept_of, empty = layer.kept_of, layer.empty_cache()
+
+    def twice(kept):
+        return {"again": kept["latents"], **kept}
+
+    monkeypatch.setattr(layer, "empty_cache", lambda: twice(empty))
+    monkeypatch.setattr(layer, "kept_of", lambda *tokens: twice(kept_of(*tokens)))
+    assert error(layer) < 1e-12
+    held = sum(array.nbytes for array in decode(layer)[1].values())
+    assert held == TOKENS * (2 * RANK + ROPE) * 8 != TOKENS * (RANK + ROPE) * 8
+
+
 def test_fewer_bits_cost_exactness():
     layer = GroupedAttention(WIDTH, HEADS, 2, SIZE, storage=np.float16)
     assert 1e-12 < error(layer) < 1e-2

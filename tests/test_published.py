@@ -150,6 +150,9 @@ STATE = [
     ("Llama-2-7B on A10", 32, 32, 128, 2, 10718, "5.62 GB", 1e-3, "NVIDIA/TensorRT-LLM/issues/224"),
     ("Llama-2-7B, llama.cpp", 32, 32, 128, 2, 512, "256 MiB", 0, "XiongjieDai/GPU-Benchmarks-on-LLM-Inference"),
     ("Llama-2-70B, llama.cpp", 80, 8, 128, 2, 512, "160 MiB", 0, "XiongjieDai/GPU-Benchmarks-on-LLM-Inference"),
+    ("8 heads of a width of 4096", 32, 8, 128, 2, 1, "131072 B", 0, "KolosalAI/model-memory-calculator/issues/2"),
+    ("7B, all layers and heads", 32, 32, 128, 2, 32768, "16 GiB", 0, "rohitg00/ai-engineering-from-scratch/pull/57"),
+    ("70B, if multi-head", 80, 64, 128, 2, 32768, "85.9 GB", 1e-3, "rohitg00/ai-engineering-from-scratch/pull/57"),
     ("Qwen2.5-Coder-32B, 8-bit blocks", 64, 8, 128, 34 / 32, 32768, "4352 MiB", 0, "ggml-org/llama.cpp/issues/11200"),
     ("Qwen3.8-27B, 16 of 64 layers", 16, 4, 256, 2, 262144, "16384 MiB", 0, "tmac1973/llama-toolchest/pull/166"),
     ("LFM2-1.2B, 6 of 16 layers", 6, 8, 64, 2, 32768, "384 MiB", 0, "gpustack/gguf-parser-go/issues/31"),
@@ -387,9 +390,23 @@ def test_a_context_takes_whole_blocks():
 
 
 def test_an_engine_rounds_a_context_up_to_its_blocks():
-    """10,718 tokens are kept as 10,720: github.com/NVIDIA/TensorRT-LLM/issues/224."""
+    """10,718 tokens are kept as 10,720: github.com/NVIDIA/TensorRT-LLM/issues/224.
+
+    The 8,348 blocks that the same report quotes of another engine, on the same card of 24 GB, cannot be
+    of this model: they would take 70 GB.
+    """
     page = quantity("16 token")
     assert blocks_needed(quantity("10718 token"), page) * page == quantity("10720 token")
+    per_token = bytes_per_token(
+        quantity("32 layer"), quantity("32 head"), quantity("128 channel/head"), quantity("2 B/element")
+    )
+    assert context_state(8348 * page, per_token) > quantity("24 GB")
+
+
+def test_blocks_and_tokens_of_one_report_agree():
+    """378 blocks of 16 are the 6,048 tokens that it prints: github.com/OpenRLHF/OpenRLHF/issues/336."""
+    assert blocks_needed(quantity("6048 token"), quantity("16 token")).magnitude == 378
+    assert blocks_needed(quantity("6049 token"), quantity("16 token")).magnitude == 379
 
 
 # Speculative decoding

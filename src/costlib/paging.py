@@ -3,9 +3,18 @@
 import math
 
 from costlib.arguments import ArgumentError, takes
-from costlib.units import Quantity
+from costlib.units import Quantity, maximum
 
-__all__ = ["BlockPool", "blocks_needed", "expected_tail_waste", "table_size"]
+__all__ = [
+    "BlockPool",
+    "blocks_needed",
+    "blocks_with_shared_prefix",
+    "expected_tail_waste",
+    "smallest_overhead_block",
+    "table_size",
+]
+
+ONE_TOKEN = Quantity(1.0, "token")
 
 
 @takes(context="token >= 0", block="token >= 1", returns="")
@@ -48,6 +57,52 @@ def blocks_needed(context, block):
     return -(-context // block)
 
 
+@takes(prefix="token >= 0", own="token >= 1", sequences="sequence >= 1", block="token >= 1", returns="")
+def blocks_with_shared_prefix(prefix, own, sequences, block):
+    r"""Blocks that sequences hold together which share a prefix and then go on alone.
+
+    .. math:: \lfloor P / B_s \rfloor + n \lceil ((P \bmod B_s) + t) / B_s \rceil
+
+    Parameters
+    ----------
+    prefix : Quantity [token]
+        Tokens with which all of them begin, P; zero allowed. Scalar or array.
+    own : Quantity [token]
+        Tokens that each adds, t; at least one. Scalar or array.
+    sequences : Quantity [sequence]
+        How many share the prefix, n; at least one. Scalar or array.
+    block : Quantity [token]
+        Tokens of a block, B_s. Scalar or array.
+
+    Returns
+    -------
+    Quantity []
+        A whole number; of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or is negative.
+
+    Notes
+    -----
+    Exact where blocks are copied when written to: the full blocks of the prefix
+    are held once, its last, partial one by each sequence, since each writes into it.
+
+    References
+    ----------
+    Kwon et al. (2023), doi:10.1145/3600006.3613165
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> lengths = quantity("10010 token"), quantity("2000 token")
+    >>> show(blocks_with_shared_prefix(*lengths, quantity("64 sequence"), quantity("16 token")), digits=9)
+    '8,689'
+    """
+    return prefix // block + sequences.magnitude * blocks_needed(prefix % block + own, block)
+
+
 @takes(block="token >= 1", bytes_per_token="byte/token", returns="byte")
 def expected_tail_waste(block, bytes_per_token):
     r"""Memory that the last block of a context is expected to leave empty.
@@ -86,7 +141,7 @@ def expected_tail_waste(block, bytes_per_token):
     >>> show(expected_tail_waste(quantity("16 token"), quantity("327680 byte/token")), "MB")
     '2.46 MB'
     """
-    return (block - Quantity(1, "token")) / 2 * bytes_per_token
+    return (block - ONE_TOKEN) / 2 * bytes_per_token
 
 
 @takes(context="token >= 0", block="token >= 1", entry="byte", returns="byte")
@@ -129,6 +184,53 @@ def table_size(context, block, entry):
     '8.19 kB'
     """
     return blocks_needed(context, block) * entry
+
+
+@takes(context="token", bytes_per_token="byte/token", entry="byte", returns="token")
+def smallest_overhead_block(context, bytes_per_token, entry):
+    r"""Block size at which the table of a context and its empty end take least memory together.
+
+    .. math:: \max\left(1, \; \sqrt{2 T b_{entry} / m_{token}}\right)
+
+    Parameters
+    ----------
+    context : Quantity [token]
+        Tokens in the context, T. Scalar or array.
+    bytes_per_token : Quantity [byte/token]
+        State of one token, m_token. Scalar or array.
+    entry : Quantity [byte]
+        Size of one entry of the table, b_entry. Scalar or array.
+
+    Returns
+    -------
+    Quantity [token]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or not more than zero.
+
+    Notes
+    -----
+    Where the derivative of T b_entry / B_s + (B_s - 1) m_token / 2 is zero; between
+    the whole numbers beside it, the sum is about the same. Memory only: servers
+    take larger blocks, to read in fewer pieces.
+
+    References
+    ----------
+    Kwon et al. (2023), doi:10.1145/3600006.3613165
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> m_token, entry = quantity("327680 byte/token"), quantity("4 byte")
+    >>> show(smallest_overhead_block(quantity("32768 token"), m_token, entry))
+    '1 token'
+    >>> show(smallest_overhead_block(quantity("10 million tokens"), m_token, entry))
+    '15.6 tokens'
+    """
+    return maximum(ONE_TOKEN, (2 * context * entry / bytes_per_token) ** 0.5)
 
 
 class BlockPool:
