@@ -124,3 +124,17 @@ def test_a_latent_kept_for_keys_and_again_for_values_is_noticed(monkeypatch):
 def test_fewer_bits_cost_exactness():
     layer = GroupedAttention(WIDTH, HEADS, 2, SIZE, storage=np.float16)
     assert 1e-12 < error(layer) < 1e-2
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: GroupedAttention(8, 4, 2, 3), "head_dim = 3; wanted a whole number, even"),
+        (lambda: GroupedAttention(8, 4, 0, 4), "kv_heads = 0; wanted a whole number, one or more"),
+        (lambda: LatentAttention(8, 4, 4, 4, 1), "rope_dim = 1; wanted a whole number, even"),
+        (lambda: GroupedAttention(8, 4, 2, 4, storage=np.int8), "wanted a floating type"),
+    ],
+)
+def test_sizes_that_no_layer_has_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from outlines_core import Index, Vocabulary, json_schema
 
+from costlib import grammar
 from costlib.decoding import mask_row, mask_table
 from costlib.grammar import (
     NONE,
@@ -266,3 +267,26 @@ def test_the_engine_refuses_what_the_schema_does_not_allow():
 def test_the_engine_refuses_what_is_no_schema():
     with pytest.raises(ValueError, match="llguidance: "):
         engine({"type": "nonsense"}, BYTES)
+
+
+@pytest.mark.parametrize(
+    "schema, message",
+    [
+        ({"type": "integer", "minimum": 5}, "'minimum', which the compiler does not heed"),
+        ({"$defs": {"n": {"$ref": "#/$defs/n"}}, "$ref": "#/$defs/n"}, "does not heed"),
+        ({"type": "array", "items": {"type": "integer", "multipleOf": 7}}, "'multipleOf'"),
+        ({"enum": []}, "enum is empty"),
+        ({"type": "string", "maxLength": 100_000}, "maxLength = 100000; wanted at most 4096"),
+        (None, "wanted a JSON schema"),
+    ],
+)
+def test_a_schema_that_would_be_compiled_into_something_else_is_refused(schema, message):
+    with pytest.raises(ValueError, match=message):
+        grammar.byte_automaton(schema)
+
+
+def test_a_refused_output_does_not_stay_with_the_engine():
+    matcher = grammar.engine({"enum": ["a", "b"]}, [bytes([byte]) for byte in range(256)])
+    with pytest.raises(ValueError, match="does not allow"):
+        grammar.engine_row(matcher, [0])
+    assert grammar.engine_row(matcher, [34]).any()

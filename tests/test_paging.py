@@ -259,3 +259,18 @@ def test_tokens_are_added_whole(count):
     pool = BlockPool(4, 4)
     with pytest.raises(ArgumentError, match="wanted a whole number"):
         pool.append(pool.start(), count)
+
+
+def test_tokens_of_a_narrow_integer_do_not_wrap_around():
+    import numpy as np
+
+    pool = BlockPool(200, 4)
+    context = pool.start()
+    pool.append(context, np.uint8(200))
+    pool.append(context, np.uint8(100))
+    assert (pool.length(context), pool.used) == (300, 75)
+
+
+def test_a_change_of_unit_adds_no_block():
+    """2.007 thousand tokens are 2,006.9999999999998 in floating point, and 2,007 blocks of one."""
+    assert blocks_needed(quantity("2.007 ktoken"), quantity("1 token")).magnitude == 2007

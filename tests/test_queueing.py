@@ -220,3 +220,13 @@ def test_arrays_broadcast():
 def test_the_sum_ends_where_its_terms_are_lost():
     assert math.isfinite(erlang_b(1e6, 1e-3).magnitude)
     assert erlang_b(1e6, 1e-3).magnitude == 0
+
+
+@pytest.mark.parametrize("servers", [1e15, Quantity(np.array([3.0, 1e15]), "")])
+def test_more_servers_than_can_be_summed_over_are_refused(servers):
+    with pytest.raises(ArgumentError, match=r"servers = 1e\+15; wanted at most 1e\+09"):
+        erlang_b(servers, 5)
+
+
+def test_a_thousand_million_servers_are_not():
+    assert 0 < erlang_c(1e9, 1e9 - 1e4).magnitude < 1

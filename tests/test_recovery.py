@@ -1,12 +1,13 @@
 """costlib.recovery: a crash at every record, with every state of the disk that the rule allows."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from costlib.recovery import Log, Page, analysis, recover, redo, undo, versions
+from costlib.recovery import Log, Page, Record, analysis, recover, redo, undo, versions
 
 steady = settings(derandomize=True, deadline=None, max_examples=150)
 
@@ -130,3 +131,33 @@ def test_updates_of_several_losers_are_taken_back_the_last_one_first():
 def test_a_page_newer_than_the_log_breaks_the_rule():
     with pytest.raises(ValueError, match="page 'A' is of record 9, the log ends at 4"):
         recover(two_transactions(), {"A": Page(1, 9)})
+
+
+UPDATE = Record(1, "update", "T", None, "A", None, 1)
+
+
+@pytest.mark.parametrize(
+    "log, message",
+    [
+        ([replace(UPDATE, previous=1)], "points back to 1; wanted None"),
+        ([replace(UPDATE, position=2)], "has the position 2; wanted 1"),
+        ([replace(UPDATE, kind="updated")], "of the kind 'updated'"),
+        ([replace(UPDATE, page=None)], "update, has the page None"),
+        ([UPDATE, Record(2, "compensation", "T", 1, "A", undo_next=2)], "wanted an earlier record of T"),
+        ([UPDATE, Record(2, "commit", "T", 1), Record(3, "update", "T", 2, "A", 1, 2)], "follows the end of T"),
+        ([UPDATE, Record(2, "update", "U", None, "A", 1, 2)], "changes 'A', which T has changed and not ended"),
+    ],
+)
+def test_a_log_that_nobody_can_have_written_is_refused(log, message):
+    with pytest.raises(ValueError, match=message):
+        recover(log, {})
+
+
+def test_a_page_of_which_the_log_knows_nothing_is_refused():
+    with pytest.raises(ValueError, match="wanted a version that the log knows of"):
+        recover([UPDATE], {"A": Page(7, 1)})
+
+
+def test_what_never_wrote_cannot_be_rolled_back():
+    with pytest.raises(ValueError, match="'X' has no record in the log"):
+        Log().rollback("X")

@@ -104,5 +104,30 @@ def test_a_saga_of_nothing_is_done():
 
 
 def test_no_attempt_is_no_way_to_run():
-    with pytest.raises(ValueError, match="attempts = 0; wanted one or more"):
+    with pytest.raises(ValueError, match="attempts = 0; wanted a whole number, one or more"):
         run([], attempts=0)
+
+
+async def later():
+    pass
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [[Step("a", lambda: None), None], [Step("a", None)], [Step("a", later)], [Step("a", print, 3)]],
+)
+def test_what_is_no_step_is_refused_before_anything_takes_effect(steps):
+    with pytest.raises(ValueError, match="wanted a (Step|function to call)"):
+        run(steps)
+
+
+def test_a_saga_within_a_saga_that_is_stuck_is_not_a_failed_step():
+    inner = [Step("pivot", lambda: None), Step("fail", lambda: 1 / 0)]
+    with pytest.raises(Stuck, match="fail failed 3 times"):
+        run([Step("first", lambda: None, lambda: None), Step("inner", lambda: run(inner), lambda: None)])
+
+
+def test_a_stuck_compensation_names_what_is_left():
+    shop = Shop({"mail": 1, "undo charge": 3})
+    with pytest.raises(Stuck, match="left: charge, reserve"):
+        run(shop.steps())

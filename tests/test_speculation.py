@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from costlib import speculation
 from costlib.arguments import ArgumentError
 from costlib.speculation import (
     acceptance_probability,
@@ -332,3 +333,23 @@ def test_a_speedup_refuses_them_too():
         speedup(0.8, quantity("2.5 token"), 0.1)
     with pytest.raises(ArgumentError, match="measured_tokens_per_pass: position_rates = 1.2"):
         measured_tokens_per_pass([1.2, 0.5])
+
+
+@pytest.mark.parametrize("drafts", [-1, 1.5, True, 2000])
+def test_drafts_that_cannot_be_enumerated_are_refused(drafts):
+    fair = [0.5, 0.5]
+    with pytest.raises(ArgumentError, match="pass_distribution: drafts = .*; wanted a whole number"):
+        speculation.pass_distribution(lambda _: fair, lambda _: fair, drafts)
+
+
+def test_a_draft_that_differs_from_the_target_by_rounding_only():
+    """Softmax by two formulas; the last bits differ, and nothing is left to replace."""
+    p = [0.4893835677483369, 0.009708001711801665, 0.5009084305398613]
+    q = [0.48938356774833697, 0.009708001711801667, 0.5009084305398614]
+    found = speculation.pass_distribution(lambda _: p, lambda _: q, 1)
+    assert sum(found.values()) == pytest.approx(1, abs=1e-12)
+
+
+def test_the_last_distribution_of_a_pass_is_checked_too():
+    with pytest.raises(ArgumentError, match="target sums to"):
+        speculation.pass_distribution(lambda _: [0.5, 0.4], lambda _: [0.5, 0.5], 0)

@@ -100,7 +100,8 @@ class _Wanted:
         if bare and self.unit:
             raise ArgumentError(f"{_shown(value)} has no unit")
         try:
-            value = value.to(self.units)
+            if value.units != self.units:
+                value = Quantity(_settled(value.m_as(self.units)), self.units)
         except pint.DimensionalityError:
             raise ArgumentError(f"{_shown(value)} has another dimension") from None
         low, high = extremes(value.magnitude)
@@ -136,6 +137,22 @@ def _floats(magnitude):
         return float(magnitude)
     except OverflowError:
         raise ArgumentError("a whole number too large to compute with") from None
+
+
+def _settled(converted):
+    """Whole numbers that a change of unit has moved by a rounding error, whole again: 2.007 ktoken are 2,007."""
+    if hasattr(converted, "shape"):
+        import numpy  # loaded already by whoever made the array
+
+        whole = numpy.round(converted)
+        return numpy.where(numpy.abs(converted - whole) <= _ROUNDING * numpy.abs(whole), whole, converted)
+    if not math.isfinite(converted):
+        return converted
+    whole = float(round(converted))
+    return whole if abs(converted - whole) <= _ROUNDING * abs(whole) else converted
+
+
+_ROUNDING = 1e-15 * 4
 
 
 def extremes(magnitude):

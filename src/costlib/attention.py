@@ -23,8 +23,11 @@ class GroupedAttention:
     """
 
     def __init__(self, width, query_heads, kv_heads, head_dim, storage=np.float64, seed=0):
+        _check(width=width, query_heads=query_heads, kv_heads=kv_heads, head_dim=head_dim)
         if query_heads % kv_heads:
             raise ValueError(f"query_heads = {query_heads} is no multiple of kv_heads = {kv_heads}")
+        if not np.issubdtype(storage, np.floating):
+            raise ValueError(f"storage = {storage}; wanted a floating type")
         rng = np.random.default_rng(seed)
         self.query = rng.normal(0, width**-0.5, (width, query_heads, head_dim))
         self.key, self.value = rng.normal(0, width**-0.5, (2, width, kv_heads, head_dim))
@@ -77,6 +80,7 @@ class LatentAttention(GroupedAttention):
     """
 
     def __init__(self, width, query_heads, head_dim, latent_rank, rope_dim, storage=np.float64, seed=0):
+        _check(latent_rank=latent_rank, rope_dim=rope_dim)
         super().__init__(width, query_heads, query_heads, head_dim, storage, seed)
         rng = np.random.default_rng([seed, 1])
         self.query_rope = rng.normal(0, width**-0.5, (width, query_heads, rope_dim))
@@ -104,6 +108,16 @@ class LatentAttention(GroupedAttention):
         values = project(latents, self.value)
         both = (np.concatenate(parts, axis=-1) for parts in (queries, keys))
         return np.einsum("thd,hdw->tw", mixed(*both, values, positions), self.out)
+
+
+PAIRED = ("head_dim", "rope_dim")
+
+
+def _check(**sizes):
+    """Refuse sizes that are no whole number, or odd where channels are turned in pairs."""
+    for name, size in sizes.items():
+        if size != int(size) or size < 1 or (name in PAIRED and size % 2):
+            raise ValueError(f"{name} = {size}; wanted a whole number, {'even' if name in PAIRED else 'one or more'}")
 
 
 def project(tokens, weights):

@@ -54,6 +54,7 @@ def byte_automaton(schema):
     Automaton
         Of 256 symbols.
     """
+    _check_schema(schema, "schema")
     pattern = json_schema.build_regex_from_schema(json.dumps(schema), whitespace_pattern="")
     index = Index(pattern, Vocabulary(256, {bytes([byte]): [byte] for byte in range(256)}))  # 256 ends the text
     transitions = index.get_transitions()
@@ -70,6 +71,31 @@ def byte_automaton(schema):
                 follows[number[state], byte] = number[following]
     accepting = np.array([state in index.get_final_states() for state in queue])
     return Automaton(follows, accepting)
+
+
+# What outlines-core heeds; it drops the rest without a word, and cuts recursion off somewhere.
+KEYWORDS = set(
+    "type enum const properties required additionalProperties items minItems maxItems minLength maxLength pattern "
+    "anyOf title description".split()
+)
+LONGEST = 4096  # of a text or an array; beyond, compiling takes minutes
+
+
+def _check_schema(schema, where):
+    """Refuse what would be compiled into something else than it says."""
+    if not isinstance(schema, dict):
+        raise ValueError(f"{where} = {schema!r}; wanted a JSON schema")
+    for keyword, value in schema.items():
+        if keyword not in KEYWORDS:
+            raise ValueError(f"{where} has {keyword!r}, which the compiler does not heed; wanted {sorted(KEYWORDS)}")
+        if keyword == "enum" and not value:
+            raise ValueError(f"{where}.enum is empty; wanted a value or more")
+        if keyword in ("minItems", "maxItems", "minLength", "maxLength") and not 0 <= value <= LONGEST:
+            raise ValueError(f"{where}.{keyword} = {value}; wanted at most {LONGEST}")
+    for name, inner in schema.get("properties", {}).items():
+        _check_schema(inner, f"{where}.{name}")
+    for inner in [*schema.get("anyOf", []), *([schema["items"]] if "items" in schema else [])]:
+        _check_schema(inner, f"{where}, within,")
 
 
 def token_automaton(of_bytes, tokens):
@@ -95,6 +121,9 @@ def token_automaton(of_bytes, tokens):
     ValueError
         If the vocabulary cannot spell any text of the grammar.
     """
+    tokens = list(tokens)
+    if not tokens or not all(isinstance(token, bytes) for token in tokens):
+        raise ValueError("wanted a vocabulary of one token or more, each of bytes")
     states = len(of_bytes.accepting)
     step = np.vstack([of_bytes.follows, np.full(256, NONE)])  # from NONE, which is the last row, to NONE
     follows = np.empty((states, len(tokens)), dtype=int)
@@ -253,6 +282,7 @@ def engine_row(matcher, output):
     ValueError
         If the engine does not allow that output.
     """
+    matcher = matcher.deep_copy()  # a refused output would stay with it, also after a reset
     matcher.reset()
     if not matcher.consume_tokens(output):
         raise ValueError(f"llguidance does not allow these tokens: {output}")

@@ -1,6 +1,7 @@
 """Paged storage of attention state: blocks of a fixed number of tokens, and tables that say which are whose."""
 
 import math
+from numbers import Integral
 
 from costlib.arguments import ArgumentError, takes
 from costlib.units import Quantity, maximum
@@ -241,7 +242,7 @@ class BlockPool:
     """
 
     def __init__(self, blocks, block_size):
-        if blocks < 1 or block_size < 1 or blocks != int(blocks) or block_size != int(block_size):
+        if not (_is_whole(blocks) and _is_whole(block_size) and blocks >= 1 and block_size >= 1):
             raise ArgumentError(f"BlockPool: {blocks} blocks of {block_size} tokens; wanted whole numbers, one or more")
         self.block_size = int(block_size)
         self._free = list(range(int(blocks)))
@@ -289,8 +290,9 @@ class BlockPool:
     def append(self, context, tokens):
         """Add tokens to a context: all of them, or, where the pool has no room, none."""
         self._known(context)
-        if tokens < 0 or tokens != int(tokens):
+        if not _is_whole(tokens) or tokens < 0:
             raise ArgumentError(f"append: tokens = {tokens}; wanted a whole number, zero or more")
+        tokens = int(tokens)  # those of a fixed width would wrap around
         table, length = self._tables[context], self._lengths[context]
         tail_is_shared = bool(tokens and length % self.block_size and self._holders[table[-1]] > 1)
         more = math.ceil((length + tokens) / self.block_size) - len(table)
@@ -325,3 +327,7 @@ class BlockPool:
     def _known(self, context):
         if context not in self._tables:
             raise ArgumentError(f"context = {context!r}; wanted one that lives")
+
+
+def _is_whole(number):
+    return isinstance(number, Integral) or (isinstance(number, float) and number.is_integer())

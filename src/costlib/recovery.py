@@ -65,6 +65,8 @@ class Log(list):
 
     def rollback(self, transaction):
         """Log that a transaction takes back all its updates, the last one first."""
+        if transaction not in self._last:
+            raise ValueError(f"rollback: {transaction!r} has no record in the log")
         undo(self, {}, {transaction: self._last[transaction]})  # the pages are not its concern
 
     def _append(self, kind, transaction, **fields):
@@ -111,7 +113,9 @@ def recover(log, disk):
     Raises
     ------
     ValueError
-        If a page is newer than the log: it was written before its record.
+        If a page is newer than the log, written before its record, or is no version of the log's; if the log is not
+        one that :class:`Log` would write: positions from one on, pointers within a transaction, nothing after its
+        end, and no page changed by two transactions at once.
 
     Notes
     -----
@@ -131,16 +135,47 @@ def recover(log, disk):
     >>> disk["A"].value, disk["B"].value
     (1, None)
     """
+    _check(log)
     for page, held in disk.items():
         if held.position > len(log):
             raise ValueError(
                 f"page {page!r} is of record {held.position}, the log ends at {len(log)}; written ahead of it"
             )
+        if held not in versions(log, page):
+            raise ValueError(f"page {page!r} = {held}; wanted a version that the log knows of")
     log, disk = Log(log), dict(disk)
     losers, since = analysis(log)
     redo(log, disk, since)
     undo(log, disk, losers)
     return log, disk
+
+
+def _check(log):
+    """Refuse a log that cannot have been written under strict locking."""
+    last, ended, owner = {}, set(), {}
+    for position, record in enumerate(log, 1):
+        who, where = record.transaction, f"record {position} of the log"
+        changes = record.kind in ("update", "compensation")
+        if record.position != position:
+            raise ValueError(f"{where} has the position {record.position}; wanted {position}")
+        if not changes and record.kind not in ("commit", "end"):
+            raise ValueError(f"{where} is of the kind {record.kind!r}; wanted update, compensation, commit or end")
+        if record.previous != last.get(who):
+            raise ValueError(f"{where} points back to {record.previous}; wanted {last.get(who)}, the last of {who}")
+        if who in ended:
+            raise ValueError(f"{where} follows the end of {who}; wanted nothing after it")
+        if changes != (record.page is not None):
+            raise ValueError(f"{where}, {record.kind}, has the page {record.page!r}")
+        if changes and owner.setdefault(record.page, who) != who:
+            raise ValueError(f"{where} changes {record.page!r}, which {owner[record.page]} has changed and not ended")
+        if record.undo_next is not None and not (
+            record.undo_next < position and log[record.undo_next - 1].transaction == who
+        ):
+            raise ValueError(f"{where} is to be followed by {record.undo_next}; wanted an earlier record of {who}")
+        last[who] = position
+        if not changes:
+            ended.add(who)
+            owner = {page: holder for page, holder in owner.items() if holder != who}
 
 
 def analysis(log):

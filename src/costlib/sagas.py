@@ -1,5 +1,6 @@
 """Sagas: short steps that each take effect at once, with a compensation for what cannot be rolled back."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -74,31 +75,47 @@ def run(steps, attempts=3):
     >>> done
     ['booked', 'cancelled']
     """
-    if attempts < 1:
-        raise ValueError(f"attempts = {attempts}; wanted one or more")
+    _check(steps, attempts)
     trace, done, past_pivot = [], [], False
     for step in steps:
-        try:
-            _try(step.name, step.action, attempts if past_pivot else 1, trace)
-        except Stuck:
+        if not _succeeds(step.name, step.action, attempts if past_pivot else 1, trace):
             if past_pivot:
-                raise
-            for finished in reversed(done):
-                _try(f"undo {finished.name}", finished.compensation, attempts, trace)
+                raise Stuck(f"{step.name} failed {attempts} times, after: {', '.join(trace)}")
+            while done:
+                if not _succeeds(f"undo {done[-1].name}", done[-1].compensation, attempts, trace):
+                    left = ", ".join(step.name for step in reversed(done))
+                    raise Stuck(
+                        f"undo {done[-1].name} failed {attempts} times, after: {', '.join(trace)}; left: {left}"
+                    )
+                done.pop()
             return Outcome(False, tuple(trace))
         done.append(step)
         past_pivot = past_pivot or step.compensation is None
     return Outcome(True, tuple(trace))
 
 
-def _try(name, action, attempts, trace):
-    """Do it, and write down how it went."""
+def _check(steps, attempts):
+    """Refuse, before anything takes effect, what would fail for no reason of the world's."""
+    if not isinstance(attempts, int) or attempts < 1:
+        raise ValueError(f"attempts = {attempts!r}; wanted a whole number, one or more")
+    for number, step in enumerate(steps, 1):
+        if not isinstance(step, Step):
+            raise ValueError(f"step {number} = {step!r}; wanted a Step")
+        for action in (step.action, step.compensation or step.action):
+            if not callable(action) or inspect.iscoroutinefunction(action):
+                raise ValueError(f"step {step.name!r} has {action!r}; wanted a function to call")
+
+
+def _succeeds(name, action, attempts, trace):
+    """Whether it goes well on one of the attempts; how each of them went is written down."""
     for _ in range(attempts):
         try:
             action()
+        except Stuck:  # of a saga within this one: somebody has to look
+            raise
         except Exception:
             trace.append(f"{name} failed")
         else:
             trace.append(name)
-            return
-    raise Stuck(f"{name} failed {attempts} times, after: {', '.join(trace)}")
+            return True
+    return False

@@ -132,9 +132,10 @@ def call_waits(starts, model_times, tool_times, slots):
     [[0.0, 0.0], [3.0, 0.0]]
     """
     model_times, tool_times = (np.atleast_2d(times.m_as("second")) for times in (model_times, tool_times))
-    if model_times.shape != tool_times.shape:
+    if model_times.shape != tool_times.shape or model_times.ndim != 2:
         raise ArgumentError(
-            f"call_waits: model_times of shape {model_times.shape}, tool_times of {tool_times.shape}; wanted the same"
+            f"call_waits: model_times of shape {model_times.shape}, tool_times of {tool_times.shape}; "
+            "wanted the same, a row a trajectory"
         )
     (starts,) = _in_order("call_waits", starts)
     if len(starts) != len(model_times):
@@ -260,7 +261,10 @@ def half_width(means):
     >>> round(half_width([9.0, 10.0, 11.0]), 2)
     2.48
     """
-    means = np.asarray(means, dtype=float)
+    try:
+        means = np.asarray([float(mean) for mean in means])
+    except (TypeError, ValueError):
+        raise ArgumentError(f"half_width: means = {means!r}; wanted numbers") from None
     if means.ndim != 1 or means.size < 2 or not np.all(np.isfinite(means)):
         raise ArgumentError(f"half_width: means = {means}; wanted the finite means of two runs or more")
     return float(stats.t.ppf(0.975, means.size - 1) * stats.sem(means))
@@ -280,6 +284,6 @@ def _in_order(function, arrivals, *others):
 def _whole(function, name, number):
     """A count as SimPy wants it."""
     number = np.asarray(number.magnitude)
-    if number.size != 1 or number != np.round(number):
+    if number.size != 1 or number.item() != round(number.item()):
         raise ArgumentError(f"{function}: {name} = {number}; wanted one whole number")
-    return int(number)
+    return int(number.item())

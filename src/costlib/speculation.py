@@ -7,7 +7,7 @@ Floats and fractions both do: with Python's fractions nothing is rounded.
 
 import math
 from collections import defaultdict
-from numbers import Real
+from numbers import Integral, Real
 
 from costlib.arguments import ArgumentError, extremes, takes
 from costlib.units import Quantity
@@ -28,6 +28,8 @@ __all__ = [
 
 BONUS = Quantity(1, "token")  # every pass puts out one token of the target's own
 LARGEST_ERROR = 1e-6  # of a sum of probabilities, as of those of 32 bits
+ROUNDING = 1e-15  # of a sum of probabilities of 64 bits; fractions have none
+MOST_DRAFTS = 20  # beyond, there are too many outputs to enumerate
 
 
 # ---------------------------------------------------------------- the rule
@@ -160,7 +162,13 @@ def _probabilities(function, name, given):
     total = sum(values)
     if not abs(total - 1) <= LARGEST_ERROR:
         raise ArgumentError(f"{function}: {name} sums to {total}; {wanted}")
-    return values
+    return values if total == 1 else [value / total for value in values]
+
+
+def _check_count(function, name, count, most=math.inf):
+    if not isinstance(count, Integral) or isinstance(count, bool) or not 0 <= count <= most:
+        limit = "" if most == math.inf else f", at most {most}"
+        raise ArgumentError(f"{function}: {name} = {count!r}; wanted a whole number, zero or more{limit}")
 
 
 # ---------------------------------------------------------------- what comes of it, by enumeration and by chance
@@ -197,10 +205,11 @@ def pass_distribution(target, draft, drafts, prefix=(), accept=acceptance_probab
     >>> {tokens: str(probability) for tokens, probability in found.items()}
     {(0, 0): '1/4', (0, 1): '1/4', (1,): '1/4', (1, 0): '1/8', (1, 1): '1/8'}
     """
-    p = target(prefix)
+    _check_count("pass_distribution", "drafts", drafts, MOST_DRAFTS)
+    p = _probabilities("pass_distribution", "target", target(prefix))
     if drafts == 0:  # the pass has one distribution more than there are drafts
         return {(token,): probability for token, probability in enumerate(p) if probability}
-    q = draft(prefix)
+    q = _probabilities("pass_distribution", "draft", draft(prefix))
     accepted = [proposed * kept for proposed, kept in zip(q, accept(p, q), strict=True)]
     rejected = sum(q) - sum(accepted)
     found = defaultdict(int)
@@ -209,7 +218,7 @@ def pass_distribution(target, draft, drafts, prefix=(), accept=acceptance_probab
             after = pass_distribution(target, draft, drafts - 1, prefix + (token,), accept, resample)
             for tail, further in after.items():
                 found[(token, *tail)] += probability * further
-    if rejected:
+    if rejected > ROUNDING:
         for token, probability in enumerate(resample(p, q)):
             if probability:
                 found[(token,)] += rejected * probability
@@ -251,6 +260,7 @@ def output_distribution(
     >>> {tokens: str(probability) for tokens, probability in found.items()}
     {(0, 0): '1/4', (0, 1): '1/4', (1, 0): '1/4', (1, 1): '1/4'}
     """
+    _check_count("output_distribution", "length", length)
     if length == 0:
         return {(): 1}
     found = defaultdict(int)
@@ -289,15 +299,17 @@ def sample_pass(target, draft, drafts, random, prefix=()):
     (1,)
     """
     tokens = tuple(prefix)
+    _check_count("sample_pass", "drafts", drafts)
     for _ in range(drafts):
-        p, q = target(tokens), draft(tokens)
+        p = _probabilities("sample_pass", "target", target(tokens))
+        q = _probabilities("sample_pass", "draft", draft(tokens))
         token = _draw(q, random)
         if random.random() >= acceptance_probability(p, q)[token]:
             tokens += (_draw(residual_distribution(p, q), random),)
             break
         tokens += (token,)
     else:
-        tokens += (_draw(target(tokens), random),)
+        tokens += (_draw(_probabilities("sample_pass", "target", target(tokens)), random),)
     return tokens[len(prefix) :]
 
 
@@ -462,7 +474,10 @@ def measured_tokens_per_pass(position_rates):
     '2.92 tokens'
     """
     _check_at_most_one("measured_tokens_per_pass", "position_rates", position_rates)
-    rates = list(position_rates.magnitude) if hasattr(position_rates.magnitude, "min") else [position_rates.magnitude]
+    given = position_rates.magnitude
+    if getattr(given, "ndim", 0) > 1:
+        raise ArgumentError(f"measured_tokens_per_pass: position_rates of shape {given.shape}; wanted one row")
+    rates = given.tolist() if getattr(given, "ndim", 0) else [float(given)]
     for position, (before, rate) in enumerate(zip(rates, rates[1:], strict=False), 2):
         if rate > before:
             raise ArgumentError(

@@ -116,10 +116,12 @@ class Server:
 def keep(folder):
     """Wait for the other end of standard input to close; then stop the server in a folder, and remove the folder."""
     sys.stdin.read()
-    if Path(folder, "postmaster.pid").exists():
-        server = _pgserver().get_server(folder, cleanup_mode=None, start=False)
-        _run(server, "pg_ctl", "-D", folder, "-m", "immediate", "stop")
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        if Path(folder, "postmaster.pid").exists():
+            server = _pgserver().get_server(folder, cleanup_mode=None, start=False)
+            _run(server, "pg_ctl", "-D", folder, "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(server, program, *arguments):
@@ -178,8 +180,11 @@ def observed(experiment):
     """
     try:
         server = _new_server()
-    except Unavailable:
-        return _recorded()["observations"][experiment.__name__]
+    except Unavailable as reason:
+        known = _recorded()["observations"]
+        if experiment.__name__ not in known:
+            raise Unavailable(f"{reason}; and nothing is recorded of {experiment.__name__!r}") from None
+        return known[experiment.__name__]
     with server:
         _live["version"] = server.version()
         _live[experiment.__name__] = json.loads(json.dumps(experiment(server)))
