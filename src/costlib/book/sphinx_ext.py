@@ -90,7 +90,8 @@ def _value(renderer, data):
     row = _rows(env.app.srcdir).get(record["key"])
     if row:
         mark = "" if _scenario().file else "✓ " if row.agrees(record["printed"]) else "✗ "
-        line += nodes.inline(text=f" {mark}stated: {row.stated}", classes=["source"])
+        how = "stated" if row.number or row.stated == row.expected else "recomputed; stated only as"
+        line += nodes.inline(text=f" {mark}{how}: {row.stated}", classes=["source"])
     box += line
     _anchor(renderer, box, record["key"])
     return [box]
