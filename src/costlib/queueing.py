@@ -474,13 +474,15 @@ def _erlang_b_of_arrays(function, servers, load):
 def _stirling_error(n):
     """Logarithm of n! over Stirling's formula; the logarithms themselves would lose digits for large n."""
     import numpy as np
-    from scipy import special
 
-    small = np.minimum(n, 64.0)
-    of_small = special.gammaln(small + 1) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2 * math.pi)
     square = 1 / (n * n)
     of_large = (1 / 12 - square * (1 / 360 - square / 1260)) / n
-    return np.where(n < 64, of_small, of_large)
+    return np.where(n < 64, np.take(_OF_SMALL, np.minimum(n, 63).astype(int)), of_large)
+
+
+_OF_SMALL = [0.0] + [
+    math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2 * math.pi) for n in range(1, 64)
+]
 
 
 MOST_SERVERS = 1e9  # beyond, the sums take long and lose digits
@@ -489,5 +491,5 @@ MOST_SERVERS = 1e9  # beyond, the sums take long and lose digits
 def _check_servers(function, servers):
     if not extremes(servers)[1] <= MOST_SERVERS:
         raise ArgumentError(f"{function}: servers = {extremes(servers)[1]:g}; wanted at most {MOST_SERVERS:g}")
-    if extremes(servers % 1)[1]:
+    if extremes(servers // 1 != servers)[1]:
         raise ArgumentError(f"{function}: servers = {servers}; wanted a whole number")
