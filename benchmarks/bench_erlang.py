@@ -1,6 +1,6 @@
 """What the units and checks of ``erlang_c`` cost over 10^5 points, against the usual formula in plain SciPy.
 
-The usual formula loses nine of its sixteen digits at a million servers; ours keeps twelve.
+At a million servers the usual formula is good to eight digits; ours to twelve, and without SciPy.
 """
 
 import sys

@@ -42,6 +42,7 @@ def test_scalars_are_computed_where_numpy_is_not_installed():
         "sys.modules['numpy'] = None  # an import of it fails\n"
         "from costlib import load, show\n"
         "from costlib.capacity import resident_sequences, state_pool\n"
+        "from costlib.queueing import erlang_c\n"
         "from costlib.serving import critical_batch, step_time\n"
         "from costlib.speculation import tokens_per_pass\n"
         "from costlib.units import quantity\n"
@@ -51,10 +52,10 @@ def test_scalars_are_computed_where_numpy_is_not_installed():
         "pool = state_pool(s.node_memory, quantity('141.2 GB'), s.reserve.runtime)\n"
         "print(show(critical_batch(*arguments)), '|', show(step_time(s.workload.batch, *arguments), 'ms'), '|',\n"
         "      show(resident_sequences(pool, quantity('10 GiB'))), '|', show(s.model.attention_crossover()), '|',\n"
-        "      show(tokens_per_pass(0.8, quantity('4 token'))))"
+        "      show(tokens_per_pass(0.8, quantity('4 token'))), '|', show(erlang_c(14, 10)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "295 sequences | 21.1 ms | 48 sequences | 108,000 tokens | 3.36 tokens"
+    assert done.stdout.strip() == "295 sequences | 21.1 ms | 48 sequences | 108,000 tokens | 3.36 tokens | 0.174"
 
 
 def test_the_package_offers_what_a_page_begins_with():

@@ -13,10 +13,19 @@ from costlib.arguments import ArgumentError
 from costlib.capacity import break_even_bandwidth, reload_time, resident_sequences, state_pool
 from costlib.kv_cache import block_precision, bytes_per_token, context_state, latent_bytes_per_token
 from costlib.paging import blocks_needed
-from costlib.queueing import erlang_b, erlang_c, mmc_wait, number_in_system, offered_load
+from costlib.queueing import (
+    erlang_b,
+    erlang_c,
+    kingman_wait,
+    mg1_wait,
+    mmc_wait,
+    number_in_system,
+    offered_load,
+    utilisation,
+)
 from costlib.serving import decode_time, node_step_time, prefill_time, state_copies, weight_bytes, weights_read
 from costlib.speculation import accepted_share, measured_tokens_per_pass, speedup, tokens_per_pass
-from costlib.units import Quantity, quantity
+from costlib.units import Quantity, quantity, show
 
 GITHUB = "https://github.com/"
 GPT_FAST = GITHUB + "pytorch-labs/gpt-fast/blob/32971d3/README.md"
@@ -320,6 +329,38 @@ def test_the_probability_of_waiting_for_one_of_ten_machines():
     assert erlang_c(10, 6).magnitude == pytest.approx(0.1013, abs=5e-5)
 
 
+@pytest.mark.parametrize("channels, load, delayed", [(8, 3.87, 0.05), (10, 4.08, 0.01)])
+def test_the_table_of_a_trunked_radio_system(channels, load, delayed):
+    """Loads of so many channels for 5 % and 1 % of calls delayed, to two decimals: scribd.com/document/831962299."""
+    assert erlang_c(channels, load - 0.01).magnitude < delayed < erlang_c(channels, load + 0.01).magnitude
+
+
+def test_irregular_arrivals_at_one_machine():
+    """1.7 hours in the queue and 6.8 jobs in it: lecture notes after Curry and Feldman, doi:10.1007/978-3-642-16618-1.
+
+    Arrivals every 15 minutes with a deviation of 30, times of 12 minutes in four exponential stages.
+    """
+    arrivals, service = quantity("4 sequence/hour"), quantity("12 min")
+    wait = kingman_wait(utilisation(arrivals, service, 1), service, (30 / 15) ** 2, 1 / 4)
+    assert wait.m_as("hour") == pytest.approx(1.7)
+    assert number_in_system(arrivals, wait).magnitude == pytest.approx(6.8)
+
+
+def test_four_an_hour_at_a_server_of_five():
+    """0.8 hours in the queue: a textbook's example whose address is not known."""
+    wait = mg1_wait(quantity("4 sequence/hour"), quantity("1 hour") / 5, 1)
+    assert wait.m_as("hour") == pytest.approx(0.8)
+
+
+def test_three_servers_of_eighty_a_second():
+    """70 % wait, 17.6 ms on average, 30.1 ms with the service: a blog's example whose address is not known."""
+    arrivals, service = quantity("200 sequence/s"), quantity("1 s") / 80
+    wait = mmc_wait(arrivals, service, 3)
+    assert erlang_c(3, offered_load(arrivals, service)).magnitude == pytest.approx(0.70, abs=5e-3)
+    assert wait.m_as("ms") == pytest.approx(17.6, abs=0.05)
+    assert (wait + service).m_as("ms") == pytest.approx(30.1, abs=0.05)
+
+
 def test_two_servers_are_the_cheapest_of_a_call_centre():
     """20 calls an hour, 2.5 minutes each, 20 USD an hour a server, 120 a caller on hold: studylib.net/doc/6815589."""
 
@@ -337,6 +378,18 @@ def test_the_number_in_the_system_follows_the_rate_achieved_not_the_rate_offered
     time = quantity("17.09 s")
     assert number_in_system(quantity("41.51 sequence/s"), time).magnitude == pytest.approx(709.4, abs=0.05)
     assert number_in_system(quantity("100 sequence/s"), time).magnitude > 800
+
+
+def test_a_gap_fewer_than_the_tokens_falls_short_of_a_mean_answer():
+    """1.39 s printed for 19.75 ms to the first of 179.15 tokens and 7.66 ms a gap: NVIDIA/TensorRT-LLM/issues/4275.
+
+    A gap less than tokens makes 1.384, 0.4 % short; as many gaps as tokens make 1.392, what is printed. Little's law
+    cannot tell: at 0.99 requests a second, either way 1.4 are in the system.
+    """
+    first, gap, rate = quantity("19.75 ms"), quantity("7.66 ms"), quantity("0.99 sequence/s")
+    fewer, as_many = first + (179.15 - 1) * gap, first + 179.15 * gap
+    assert (round(fewer.m_as("s"), 2), round(as_many.m_as("s"), 2)) == (1.38, 1.39)
+    assert {show(number_in_system(rate, time).magnitude, digits=2) for time in (fewer, as_many)} == {"1.4"}
 
 
 @pytest.mark.parametrize("concurrency, seconds, rate", [(8, 12.22, 74.6), (32, 24.02, 151.1)])

@@ -1,11 +1,14 @@
 """costlib.queueing: published tables, exact arithmetic, identities, limits."""
 
 import math
+import re
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from costlib.arguments import ArgumentError
@@ -18,6 +21,7 @@ from costlib.queueing import (
     mmc_wait,
     number_in_system,
     offered_load,
+    utilisation,
     variability_factor,
 )
 from costlib.units import Quantity, quantity, show
@@ -47,6 +51,11 @@ def test_the_offered_load_is_a_plain_number():
     assert offered_load(quantity("30 sequence/s"), quantity("4 s")) == Quantity(120, "")
 
 
+def test_the_utilisation_is_the_load_of_each_server_and_may_exceed_one():
+    assert utilisation(quantity("30 sequence/s"), quantity("4 s"), 128) == Quantity(0.9375, "")
+    assert utilisation(quantity("30 sequence/s"), quantity("4 s"), 100) == Quantity(1.2, "")
+
+
 # ---------------------------------------------------------------- Erlang
 
 
@@ -68,27 +77,71 @@ def test_the_traffic_tables_of_telephony(lines, load, blocking):
     assert erlang_b(lines, load).magnitude == pytest.approx(blocking, rel=5e-3)
 
 
+def array(*numbers):
+    return Quantity(np.array(numbers), "")
+
+
 @steady
 @given(st.integers(1, 60), st.integers(1, 6000))
+@example(15, 1400)  # the last whose factorial is looked up
+@example(16, 1400)
 def test_erlang_b_is_that_of_exact_arithmetic(lines, hundredths):
-    exact = float(exact_b(lines, Fraction(hundredths, 100)))
-    assert erlang_b(lines, hundredths / 100).magnitude == pytest.approx(exact, rel=1e-13)
+    load = hundredths / 100
+    exact = float(exact_b(lines, Fraction(load)))
+    assert erlang_b(lines, load).magnitude == pytest.approx(exact, rel=1e-14)
+    assert erlang_b(lines, array(load)).magnitude[0] == pytest.approx(exact, rel=2e-13)
+
+
+@steady
+@given(st.integers(1, 40), st.floats(-20, 20))
+def test_erlang_b_is_exact_for_loads_of_any_size(lines, magnitude):
+    load = 10**magnitude
+    exact = pytest.approx(float(exact_b(lines, Fraction(load))), rel=2e-13, abs=1e-290)
+    assert erlang_b(lines, load).magnitude == exact
+    assert erlang_b(lines, array(load)).magnitude[0] == exact
+
+
+@steady
+@given(st.integers(1, 3000), st.floats(0.01, 3))
+def test_another_server_follows_from_the_last(lines, share):
+    """B(c) = a B(c - 1) / (c + a B(c - 1)): Erlang's recursion."""
+    load = lines * share
+    fewer, more = erlang_b(array(lines, lines + 1.0), load).magnitude
+    assert more == pytest.approx(load * fewer / (lines + 1 + load * fewer), rel=1e-11, abs=1e-290)
 
 
 @steady
 @given(servers, shares)
 def test_arrays_and_scalars_take_different_ways_to_the_same_number(lines, share):
     load = lines * share
-    array = Quantity(np.array([load, load]), "")
     for formula in (erlang_b, erlang_c):
         one = formula(lines, load).magnitude
-        assert formula(lines, array).magnitude.tolist() == pytest.approx([one, one], rel=1e-11, abs=1e-300)
+        assert formula(lines, array(load, load)).magnitude.tolist() == pytest.approx([one, one], rel=1e-12, abs=1e-300)
 
 
-@pytest.mark.parametrize("load", [1e5, 2e6, 999_999.999, 950_000.0, 1e6, 1.0001e6])
-def test_a_million_servers_by_both_ways(load):
-    one = erlang_b(1e6, load).magnitude
-    assert erlang_b(1e6, Quantity(np.array([load]), "")).magnitude[0] == pytest.approx(one, rel=1e-10, abs=1e-290)
+@pytest.mark.parametrize("servers", [1e4, 1e6, 1e7])
+@pytest.mark.parametrize("deviations", [-20, -4.6, -1, -1e-3, 0, 1, 20, 1e4])
+def test_many_servers_by_both_ways(servers, deviations):
+    """Apart by no more than the load's own last digit moves the result, some deviations times their root."""
+    load = servers + deviations * math.sqrt(servers)
+    one = erlang_b(servers, load).magnitude
+    apart = max(1e-12, 1e-16 * abs(servers - load))
+    assert erlang_b(servers, array(load)).magnitude[0] == pytest.approx(one, rel=apart, abs=1e-290)
+
+
+def test_arrays_of_servers_need_no_package_but_numpy():
+    code = (
+        "import sys; sys.modules['scipy'] = None  # an import of it fails\n"
+        "import numpy; from costlib.queueing import erlang_c\n"
+        "print(erlang_c(numpy.array([2.0, 14.0]), numpy.array([1.0, 10.0])).magnitude.round(4))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[0.3333 0.1741]"
+
+
+def test_no_warning_of_numpy_comes_through():
+    with np.errstate(divide="raise", invalid="raise", over="raise"):
+        erlang_b(array(1.0, 1e3, 1e6, 1e9), array([1e-20], [1e-3], [1e50]))
 
 
 @pytest.mark.parametrize(
@@ -100,8 +153,9 @@ def test_a_million_servers_by_both_ways(load):
 )
 def test_a_million_servers_up_to_a_billionth_from_full(load, lost, waits):
     """Against the series summed in 50 digits, with Python's decimal."""
-    assert erlang_b(1e6, load).magnitude == pytest.approx(lost, rel=1e-12)
-    assert erlang_c(1e6, load).magnitude == pytest.approx(waits, rel=1e-12)
+    for loads in (load, array(load)):
+        assert erlang_b(1e6, loads).magnitude == pytest.approx(lost, rel=1e-12)
+        assert erlang_c(1e6, loads).magnitude == pytest.approx(waits, rel=1e-12)
 
 
 def test_one_server_is_busy_as_often_as_its_utilisation():
@@ -130,7 +184,7 @@ def test_there_is_no_part_of_a_server(formula):
     with pytest.raises(ArgumentError, match=r"servers = 2\.5; wanted a whole number"):
         formula(2.5, 1)
     with pytest.raises(ArgumentError, match="wanted a whole number"):
-        formula(Quantity(np.array([2, 2.5]), ""), 1)
+        formula(array(2, 2.5), 1)
 
 
 # ---------------------------------------------------------------- waits
@@ -171,6 +225,19 @@ def test_times_all_alike_halve_the_wait_of_exponential_ones():
     assert mg1_wait(rate(0.8), SECOND, 0).m_as("s") == pytest.approx(mg1_wait(rate(0.8), SECOND, 1).m_as("s") / 2)
 
 
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_the_docstring_of_kingman_says_how_far_off_it_is(share):
+    """For a clock's arrivals the wait is exact, too: the share s that waits solves s = exp(-(1 - s) / rho)."""
+    waiting = share
+    for _ in range(1000):
+        waiting = math.exp(-(1 - waiting) / share)
+    excess = kingman_wait(share, SECOND, 0, 1).m_as("s") / (waiting / (1 - waiting)) - 1
+    assert (
+        re.search(rf"(\d+) % (too high )?at (a utilisation of )?{share}", kingman_wait.__doc__)[1]
+        == f"{excess:.0%}"[:-1]
+    )
+
+
 def test_a_clock_that_serves_a_clock_makes_nobody_wait():
     assert kingman_wait(0.9, SECOND, 0, 0) == quantity("0 s")
 
@@ -198,28 +265,34 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("full", [1.0, 1 + 1e-12, 7.0])
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_full_queue_is_refused_with_the_reason(name, full):
+    reason = rf"^{name}: utilisation = [17].*wanted less than one: .* no steady state"
+    with pytest.raises(ArgumentError, match=reason):
+        REFUSED[name](full)
+
+
 @pytest.mark.parametrize("formula", REFUSED.values(), ids=REFUSED)
-def test_a_full_queue_is_refused_with_the_reason(formula, full):
-    with pytest.raises(ArgumentError, match=r"utilisation = [17].*wanted less than one: .* no steady state"):
-        formula(full)
+def test_a_queue_as_near_to_full_as_a_float_can_be_has_a_wait(formula):
+    assert 0 < formula(math.nextafter(1, 0)).magnitude < math.inf
 
 
 def test_one_full_queue_among_many_is_refused():
-    with pytest.raises(ArgumentError, match="no steady state"):
-        kingman_wait(Quantity(np.array([0.5, 1.0]), ""), SECOND, 1, 1)
+    with pytest.raises(ArgumentError, match="utilisation = 1.02; .* no steady state"):
+        kingman_wait(array(0.5, 1.02), SECOND, 1, 1)
 
 
 def test_arrays_broadcast():
-    waits = allen_cunneen_wait(
-        Quantity(np.array([[0.5], [0.9]]), ""), SECOND, 1, 1, Quantity(np.array([1.0, 4.0, 16.0]), "")
-    )
+    waits = allen_cunneen_wait(array([0.5], [0.9]), SECOND, 1, 1, array(1.0, 4.0, 16.0))
     assert waits.shape == (2, 3)
-    assert waits[1, 2] == allen_cunneen_wait(Quantity(np.array([0.9]), ""), SECOND, 1, 1, 16)[0]
+    assert waits[1, 2] == allen_cunneen_wait(array(0.9), SECOND, 1, 1, 16)[0]
+    assert erlang_b(np.float64(2), 1).shape == ()
 
 
 def test_the_sum_ends_where_its_terms_are_lost():
-    assert math.isfinite(erlang_b(1e6, 1e-3).magnitude)
-    assert erlang_b(1e6, 1e-3).magnitude == 0
+    for load in (1e-3, array(1e-3)):
+        assert erlang_b(1e6, load).magnitude == 0
+        assert erlang_c(1e6, load).magnitude == 0
 
 
 @pytest.mark.parametrize("servers", [1e15, Quantity(np.array([3.0, 1e15]), "")])
@@ -229,4 +302,6 @@ def test_more_servers_than_can_be_summed_over_are_refused(servers):
 
 
 def test_a_thousand_million_servers_are_not():
-    assert 0 < erlang_c(1e9, 1e9 - 1e4).magnitude < 1
+    one = erlang_c(1e9, 1e9 - 1e4).magnitude
+    assert 0 < one < 1
+    assert erlang_c(1e9, array(1e9 - 1e4)).magnitude[0] == pytest.approx(one, rel=1e-11)

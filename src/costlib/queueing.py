@@ -18,6 +18,7 @@ __all__ = [
     "mmc_wait",
     "number_in_system",
     "offered_load",
+    "utilisation",
     "variability_factor",
 ]
 
@@ -105,6 +106,48 @@ def offered_load(arrival_rate, service_time):
     return arrival_rate * service_time * CALL
 
 
+@takes(arrival_rate="sequence/second", service_time="second", servers=" >= 1", returns="")
+def utilisation(arrival_rate, service_time, servers):
+    r"""Share of time that a server is busy, if nobody is turned away.
+
+    .. math:: \rho = \lambda \, \mathbb{E}[S] / c
+
+    Parameters
+    ----------
+    arrival_rate : Quantity [sequence/second]
+        Arrivals, lambda. Scalar or array.
+    service_time : Quantity [second]
+        Mean time of service, E[S]. Scalar or array.
+    servers : Quantity []
+        Servers, c. Scalar or array.
+
+    Returns
+    -------
+    Quantity []
+        Of the shape to which the arguments broadcast; one or more where the servers cannot keep up.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or not more than zero, or less than one server.
+
+    Notes
+    -----
+    Exact for any arrivals, times and order. At one or more there is no steady state: the formulas of waits refuse it.
+
+    References
+    ----------
+    Little (1961), doi:10.1287/opre.9.3.383
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> show(utilisation(quantity("30 sequence/s"), quantity("4 s"), quantity("128")), "percent")
+    '93.8 %'
+    """
+    return offered_load(arrival_rate, service_time) / servers
+
+
 @takes(servers=" >= 1", load="", returns="")
 def erlang_b(servers, load):
     r"""Share of arrivals that find all servers busy, where those leave at once: Erlang's loss formula.
@@ -126,7 +169,8 @@ def erlang_b(servers, load):
     Raises
     ------
     ArgumentError
-        For a wrong dimension, a value that is not finite or not more than zero, or a part of a server.
+        For a wrong dimension, a value that is not finite or not more than zero, a part of a server, or more than
+        1e9 of them.
 
     Notes
     -----
@@ -168,7 +212,7 @@ def erlang_c(servers, load):
     ------
     ArgumentError
         For a wrong dimension, a value that is not finite or not more than zero, a part of a server,
-        or as much load as servers.
+        more than 1e9 of them, or as much load as servers.
 
     Notes
     -----
@@ -211,8 +255,8 @@ def mmc_wait(arrival_rate, service_time, servers):
     Raises
     ------
     ArgumentError
-        For a wrong dimension, a value that is not finite or not more than zero, a part of a server, or a
-        utilisation of one or more.
+        For a wrong dimension, a value that is not finite or not more than zero, a part of a server,
+        more than 1e9 of them, or a utilisation of one or more.
 
     Notes
     -----
@@ -274,8 +318,9 @@ def mg1_wait(arrival_rate, service_time, service_scv):
     >>> show(mg1_wait(quantity("4 sequence/hour"), quantity("12 min"), quantity("1")), "hour")
     '0.800 h'
     """
-    utilisation = offered_load(arrival_rate, service_time)
-    return kingman_wait(utilisation, service_time, Quantity(1, ""), service_scv)
+    busy = offered_load(arrival_rate, service_time)
+    _steady("mg1_wait", busy.magnitude)
+    return kingman_wait(busy, service_time, Quantity(1, ""), service_scv)
 
 
 @takes(arrival_scv=" >= 0", service_scv=" >= 0", returns="")
@@ -348,8 +393,9 @@ def kingman_wait(utilisation, service_time, arrival_scv, service_scv):
     Notes
     -----
     Exact for random arrivals, right in the limit of a full server, too high for
-    most others whose gaps are independent. Arrivals in groups or in long bursts can wait
-    several times as long, or half as long.
+    most others whose gaps are independent: for a clock's arrivals and exponential times
+    96 % too high at a utilisation of 0.5, 8 % at 0.9. Arrivals in groups or in long bursts
+    can wait several times as long, or half as long.
 
     References
     ----------
@@ -394,8 +440,8 @@ def allen_cunneen_wait(utilisation, service_time, arrival_scv, service_scv, serv
     Raises
     ------
     ArgumentError
-        For a wrong dimension, a value that is not finite or is negative, a part of a server, or a utilisation of
-        one or more.
+        For a wrong dimension, a value that is not finite or is negative, a part of a server,
+        more than 1e9 of them, or a utilisation of one or more.
 
     Notes
     -----
@@ -434,45 +480,78 @@ def _erlang_c(function, servers, load):
 
 
 def _erlang_b(function, servers, load):
-    if hasattr(servers, "shape") or hasattr(load, "shape"):
-        return _erlang_b_of_arrays(function, servers, load)
     _check_servers(function, servers)
-    return _erlang_b_of_one(servers, load)
+    arrays = hasattr(servers, "shape") or hasattr(load, "shape")
+    return (_erlang_b_of_arrays if arrays else _erlang_b_of_one)(servers, load)
+
+
+_NEGLIGIBLE = 1e-17
 
 
 def _erlang_b_of_one(servers, load):
     total = term = 1.0
     k = 0
-    while term > _NEGLIGIBLE * total and total < _HUGE:
+    while term > _NEGLIGIBLE * total:  # false, too, once the total is infinite
         term *= (servers - k) / load
         total += term
         k += 1
-    return 1 / total if total < _HUGE else 0.0
+    return 1 / total
 
 
-_NEGLIGIBLE, _HUGE = 1e-17, 1e300
+def _erlang_b_of_arrays(servers, load):
+    """The same sum where its terms fall, from all servers busy down to none.
 
-
-def _erlang_b_of_arrays(function, servers, load):
-    """The same as a Poisson probability over a cumulative one: the sum takes too many steps for an array."""
+    Where they would rise first, it takes too many steps for an array. There, B is the
+    probability p of c busy among servers without number, given that no more are:
+    p / (1 - p (a / (c + 1) + a^2 / ((c + 1) (c + 2)) + ...)), of which few terms count.
+    """
     import numpy as np
-    from scipy import special
 
     shape = np.broadcast_shapes(np.shape(servers), np.shape(load))
-    servers, load = (np.broadcast_to(given, shape or 1) for given in (servers, load))
-    _check_servers(function, servers)
-    beyond = (load - servers) / servers
-    exactly = servers * (np.log1p(beyond) - beyond) - _stirling_error(servers)
-    probability = np.exp(exactly) / np.sqrt(2 * np.pi * servers)
-    cumulative = special.gammaincc(servers + 1, load)
-    overloaded = cumulative < 1e-250  # so far that both are lost; there the sum takes few steps
-    blocked = probability / np.where(overloaded, 1, cumulative)
-    blocked[overloaded] = [_erlang_b_of_one(*pair) for pair in zip(servers[overloaded], load[overloaded], strict=True)]
+    servers, load = (np.broadcast_to(given, shape).ravel() for given in (servers, load))
+    blocked = np.empty(load.size)
+    over = load >= servers
+    blocked[over] = 1 / (1 + _following(np.ones(np.count_nonzero(over)), servers[over], -1, load[over], 0))
+    servers, load = servers[~over], load[~over]
+    probability = _poisson(servers, load)
+    blocked[~over] = probability / (1 - _following(probability, load, 0, servers + 1, 1))
     return blocked.reshape(shape)
 
 
+def _following(term, above, above_step, below, below_step):
+    """Sum of what follows a term of at most one: each that before it times above / below, which fall as they step."""
+    import numpy as np
+
+    total = np.zeros_like(term)
+    counting = np.flatnonzero(term > _NEGLIGIBLE)
+    left = counting
+    while left.size:
+        term, above, below = term[counting], above[counting], below[counting]
+        added = np.zeros_like(term)
+        for _ in range(16):  # to drop those that are done costs as much as a few steps
+            term *= above / below
+            added += term
+            above += above_step
+            below += below_step
+        total[left] += added
+        counting = np.flatnonzero(term > _NEGLIGIBLE)
+        left = left[counting]
+    return total
+
+
+def _poisson(count, mean):
+    """Probability of a whole count, with Stirling's formula taken out: the logarithms alone lose digits when large."""
+    import numpy as np
+
+    beyond = (mean - count) / count
+    logarithm = np.log(mean / count)
+    near = beyond > -0.5
+    logarithm[near] = np.log1p(beyond[near])
+    return np.exp(count * (logarithm - beyond) - _stirling_error(count)) / np.sqrt(2 * np.pi * count)
+
+
 def _stirling_error(n):
-    """Logarithm of n! over Stirling's formula; the logarithms themselves would lose digits for large n."""
+    """Logarithm of n! over Stirling's formula."""
     import numpy as np
 
     square = 1 / (n * n)
@@ -481,7 +560,7 @@ def _stirling_error(n):
 
 
 _OF_SMALL = [0.0] + [
-    math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2 * math.pi) for n in range(1, 64)
+    math.log(math.factorial(n) * math.exp(n) / (n**n * math.sqrt(2 * math.pi * n))) for n in range(1, 64)
 ]
 
 
