@@ -569,6 +569,6 @@ MOST_SERVERS = 1e9  # beyond, the sums take long and lose digits
 
 def _check_servers(function, servers):
     if not extremes(servers)[1] <= MOST_SERVERS:
-        raise ArgumentError(f"{function}: servers = {extremes(servers)[1]:g}; wanted at most {MOST_SERVERS:g}")
+        raise ArgumentError(f"{function}: servers = {extremes(servers)[1]:.12g}; wanted at most {MOST_SERVERS:g}")
     if extremes(servers // 1 != servers)[1]:
         raise ArgumentError(f"{function}: servers = {servers}; wanted a whole number")
