@@ -2,10 +2,10 @@
 
 import statistics
 import sys
-import time
 from random import Random
 
 import numpy as np
+from compared import timed
 
 from costlib import grammar
 
@@ -31,19 +31,13 @@ def vocabulary(random):
     return [bytes([byte]) for byte in range(256)] + sorted(words)[: VOCABULARY - 257]
 
 
-def seconds(function):
-    start = time.perf_counter()
-    result = function()
-    return time.perf_counter() - start, result
-
-
 def main():
     random = Random(1)
     tokens = vocabulary(random)
     of_bytes = grammar.byte_automaton(SCHEMA)
-    making, automaton = seconds(lambda: grammar.token_automaton(of_bytes, tokens))
+    making, automaton = timed(lambda: grammar.token_automaton(of_bytes, tokens))
     rows = grammar.mask_rows(automaton)
-    starting, matcher = seconds(lambda: grammar.engine(SCHEMA, tokens))
+    starting, matcher = timed(lambda: grammar.engine(SCHEMA, tokens))
 
     lookups, engine_masks, equal = [], [], True
     logits = np.zeros(len(tokens) + 1, dtype=np.float32)
@@ -51,9 +45,9 @@ def main():
         state = 0
         matcher.reset()
         for token in grammar.sample(automaton, rows, random):
-            taken, allowed = seconds(lambda state=state: np.unpackbits(rows[state], bitorder="little")[: logits.size])
-            lookups.append(taken + seconds(lambda allowed=allowed: np.where(allowed, logits, -np.inf))[0])
-            taken, mask = seconds(matcher.compute_bitmask)
+            taken, allowed = timed(lambda state=state: np.unpackbits(rows[state], bitorder="little")[: logits.size])
+            lookups.append(taken + timed(lambda allowed=allowed: np.where(allowed, logits, -np.inf))[0])
+            taken, mask = timed(matcher.compute_bitmask)
             engine_masks.append(taken)
             equal &= np.frombuffer(mask, np.uint8)[: rows.shape[1]].tobytes() == rows[state].tobytes()
             matcher.consume_token(token)

@@ -4,14 +4,14 @@ import statistics
 import time
 
 
-def seconds(function):
-    """Time of one call."""
+def timed(function):
+    """Time of one call, and its result."""
     start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+    result = function()
+    return time.perf_counter() - start, result
 
 
 def medians(*functions, repeats=15):
     """Median time of each function, called in turn so that a slow moment falls on all."""
-    times = [[seconds(function) for function in functions] for _ in range(repeats)]
+    times = [[timed(function)[0] for function in functions] for _ in range(repeats)]
     return [statistics.median(column) for column in zip(*times, strict=True)]

@@ -152,7 +152,7 @@ def _settled(converted):
     return whole if abs(converted - whole) <= _ROUNDING * abs(whole) else converted
 
 
-_ROUNDING = 1e-15 * 4
+_ROUNDING = 4e-15
 
 
 def extremes(magnitude):
