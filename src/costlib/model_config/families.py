@@ -446,7 +446,7 @@ def latent(f, layer, kind):
     """Multi-head latent attention: one latent and one positional key, for all heads."""
     rank, rope = f.whole("kv_lora_rank", WIDTH), f.whole("qk_rope_head_dim", (0, WIDTH[1]))
     f.see(*SAID_BY_THE_LATENT)
-    return attention("latent", 1, rank + rope, 0)
+    return attention("latent", 1, rank, rope)
 
 
 SAID_BY_THE_LATENT = (  # heads and their sizes, which are rebuilt from it
@@ -459,7 +459,7 @@ def sliding_latent(f, layer, kind):
     if kind != "sliding":
         return latent(f, layer, kind)
     rank = f.whole("kv_lora_rank", WIDTH) if f.has("per_layer_config") else f.whole("swa_kv_lora_rank", WIDTH, 1024)
-    return attention("latent, sliding", 1, rank + f.whole("qk_rope_head_dim", WIDTH), 0)
+    return attention("latent, sliding", 1, rank, f.whole("qk_rope_head_dim", WIDTH))
 
 
 def twice(one):
@@ -671,19 +671,20 @@ def compressor(f, layer, kind):
 KERNEL = (1, 1000)
 
 
-def recurrent(f, kind, elements, conv_elements=0, precision=4.0):
+def recurrent(f, kind, elements, conv_elements=0, precision=4.0, declared=False):
     """One recurrent layer; its state is in 32 bits, as the public code keeps it, unless the file says otherwise."""
     f.see("chunk_size", "mamba_chunk_size", "mamba_dt_rank", "mamba_hidden_act", "time_step_rank")
     for name in ("mamba_ssm_cache_dtype", "mamba_ssm_dtype"):
-        declared = f.text(name)
-        if declared not in (None, "auto", *BYTES):
-            raise Refused(name, declared, "the size of the recurrent state hangs on it")
-        precision = BYTES.get(declared, precision)
+        dtype = f.text(name)
+        if dtype not in (None, "auto", *BYTES):
+            raise Refused(name, dtype, "the size of the recurrent state hangs on it")
+        precision, declared = BYTES.get(dtype, precision), declared or dtype in BYTES
     return RecurrentState(
         kind=kind,
         layers=1,
         elements=elements,
         precision=precision,
+        declared=declared,
         conv_elements=conv_elements,
         conv_precision=model_precision(f),
     )
@@ -754,7 +755,7 @@ def kimi_delta(f):
     kernel = inner.optional("short_conv_kernel_size", KERNEL) or f.optional("linear_conv_kernel_dim", KERNEL)
     kernel = kernel or f.whole("short_conv_kernel_size", KERNEL)
     f.see("short_conv_kernel_size", "head_dim")
-    return recurrent(f, "Kimi delta rule", heads * size * size, 3 * heads * size * (kernel - 1))
+    return recurrent(f, "Kimi delta rule", heads * size * size, 3 * heads * size * (kernel - 1), declared=True)
 
 
 def lightning(f):

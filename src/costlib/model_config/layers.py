@@ -26,7 +26,7 @@ class AttentionCache:
     heads : int
         Key-value heads; 1 for a latent that all heads share.
     key_dim, value_dim : int
-        Elements of a key and of a value on one head; a latent has its rank and its positional channels.
+        Elements of a key and of a value on one head; of a latent, its rank and the channels of its positional key.
     window : int, optional
         Tokens kept at most.
     stride : int
@@ -97,6 +97,8 @@ class RecurrentState:
         Elements of the recurrent state of a layer.
     precision : float
         Bytes of each.
+    declared : bool
+        Whether the file or the architecture fixes them; otherwise an engine may choose.
     conv_elements : int
         Elements of the convolution's last inputs of a layer.
     conv_precision : float
@@ -107,6 +109,7 @@ class RecurrentState:
     layers: int
     elements: int
     precision: float
+    declared: bool = False
     conv_elements: int = 0
     conv_precision: float = 2.0
 
