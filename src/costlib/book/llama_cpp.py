@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -178,8 +179,8 @@ CASES = (
     Case("latent attention, four slots, q8_0", "deepseek2", {**LATENT, **SHARED}, sequences=4, keys="q8_0",
         values="q8_0"),
     Case("latent attention and an indexer", "deepseek32", {**LATENT, **SHARED, **INDEXER}),
-    Case("latent attention and an indexer, four slots, q8_0", "deepseek32", {**LATENT, **SHARED, **INDEXER}, sequences=4,
-        keys="q8_0", values="q8_0"),
+    Case("latent attention and an indexer, four slots, q8_0", "deepseek32", {**LATENT, **SHARED, **INDEXER},
+        sequences=4, keys="q8_0", values="q8_0"),
     Case("Mamba", "mamba", {**MAMBA, "ssm.group_count": None}, **SLOTS),
     Case("Mamba 2", "mamba2", MAMBA, **SLOTS),
     Case("Mamba and attention", "jamba", {**MAMBA, **SOME_HEADS, "ssm.group_count": None}, **SLOTS),
@@ -285,25 +286,25 @@ def main():
 
 
 def fitted(path, case, log):
-    """Load a model again and again, with the tensors that the loader misses; the log of the last time."""
-    for copies in (True, False):  # that a layer is like the one before it saves time, where it holds
-        tensors = {name: [1] for name in case.tensors}
-        while True:
-            write(path, case, tensors)
-            text = loaded(path, case, log)
-            if not complete(tensors, text, copies):
-                break
-        if IDLE in text:
+    """Load a model again and again, with the tensors that the loader misses; what it logged the last time."""
+    tensors = {name: [1] for name in case.tensors}
+    tried = defaultdict(list)
+    while True:
+        write(path, case, tensors)
+        text = loaded(path, case, log)
+        if not complete(tensors, text, tried, case.tensors):
             return text
-    return text
 
 
 MISSING = re.compile(r"tensor '([^']+)' not found|missing tensor '([^']+)'")
 SHAPE = re.compile(r"tensor '([^']+)' has wrong shape; expected +([\d, ]+), got")
 
 
-def complete(tensors, text, copies):
-    """Add the tensor that the loader misses, or give it the shape that it wants; whether there was one."""
+def complete(tensors, text, tried, given):
+    """Add what the loader misses, or give a tensor the shape that it wants; whether there was something.
+
+    A layer is first tried as a copy of each kind before it that has the tensor, which saves most of the loads.
+    """
     if (found := SHAPE.search(text)) and (shape := [int(size) for size in found[2].split(",")]) != tensors[found[1]]:
         while len(shape) > 1 and shape[-1] == 1:
             shape.pop()
@@ -314,12 +315,31 @@ def complete(tensors, text, copies):
     if not name or name in tensors:
         return False
     layer = re.match(r"blk\.(\d+)\.", name)
-    before = f"blk.{int(layer[1]) - 1}." if layer else "?"
-    if copies and layer and not any(tensor.startswith(layer[0]) and tensors[tensor] != [1] for tensor in tensors):
-        like = {tensor: shape for tensor, shape in tensors.items() if tensor.startswith(before)}
-        tensors.update({layer[0] + tensor.removeprefix(before): shape for tensor, shape in like.items()})
-    tensors.setdefault(name, tensors.get(before + name.partition(".")[2].partition(".")[2], [1]))
+    if not layer:
+        tensors[name] = [1]
+        return True
+    number, part = int(layer[1]), name.removeprefix(layer[0])
+    before = [parts for earlier in reversed(range(number)) if part in (parts := _of_layer(tensors, earlier))]
+    like = next((parts for parts in before if set(parts) not in tried[number]), None)
+    if tried[number] and ALONE not in tried[number]:  # it is not like the last one tried
+        for other in set(_of_layer(tensors, number)) - {name.removeprefix(layer[0]) for name in given}:
+            del tensors[layer[0] + other]
+    if like is None or ALONE in tried[number]:
+        tried[number].append(ALONE)
+        tensors[name] = before[0][part] if before else [1]
+    else:
+        tried[number].append(set(like))
+        tensors.update({layer[0] + other: shape for other, shape in like.items()})
     return True
+
+
+ALONE = frozenset()
+
+
+def _of_layer(tensors, number):
+    """The tensors of one layer, by their names in it."""
+    prefix = f"blk.{number}."
+    return {name.removeprefix(prefix): shape for name, shape in tensors.items() if name.startswith(prefix)}
 
 
 IDLE, FAILED = "all slots are idle\n", "exiting due to model loading error\n"

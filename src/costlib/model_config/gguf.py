@@ -24,11 +24,12 @@ __all__ = ["Weights", "read_gguf", "read_header"]
 
 # Every layer attends to the whole context.
 PLAIN = (
-    "apertus arcee arctic baichuan bailingmoe bailingmoe2 bitnet bloom chameleon chatglm codeshell cogvlm command-r"
-    " dbrx deci deepseek dots1 ernie4_5 ernie4_5-moe exaone falcon gemma glm4 glm4moe gpt2 gptneox granite granitemoe"
-    " grok grovemoe hunyuan-dense hunyuan-moe hunyuan_vl internlm2 jais jais2 llama maincoder minicpm minicpm3 minimax-m2"
-    " mistral3 mpt nanbeige nemotron olmo olmoe openelm orion paddleocr pangu-embedded phi2 plamo plm qwen qwen2"
-    " qwen2moe qwen2vl qwen3 qwen3moe qwen3vl qwen3vlmoe refact seed_oss smollm3 stablelm starcoder starcoder2 xverse"
+    "apertus arcee arctic baichuan bailingmoe bailingmoe2 bitnet bloom chameleon chatglm codeshell cogvlm"
+    " command-r dbrx deci deepseek dots1 ernie4_5 ernie4_5-moe exaone falcon gemma glm4 glm4moe gpt2 gptneox"
+    " granite granitemoe grok grovemoe hunyuan-dense hunyuan-moe hunyuan_vl internlm2 jais jais2 llama maincoder"
+    " minicpm minicpm3 minimax-m2 mistral3 mpt nanbeige nemotron olmo olmoe openelm orion paddleocr pangu-embedded"
+    " phi2 plamo plm qwen qwen2 qwen2moe qwen2vl qwen3 qwen3moe qwen3vl qwen3vlmoe refact seed_oss smollm3"
+    " stablelm starcoder starcoder2 xverse"
 ).split()
 # The whole context in each n-th layer, a window in the others, where the header has no pattern of its own.
 EVERY = {
@@ -59,11 +60,12 @@ FIRST_FULL = ("cohere2moe", "smallthinker")  # their period begins with the whol
 FIXED = {"llama4": 8192, "smallthinker": 4096}  # windows that llama.cpp takes whatever the header says
 
 SEEN = (  # fields whose names could mislead: they do not change what is kept
-    "attention.causal attention.clamp_kqv attention.indexer.head_count attention.indexer.top_k attention.rope_pattern"
-    " attention.decay_lora_rank attention.iclr_lora_rank attention.value_residual_mix_lora_rank"
-    " attention.gate_lora_rank ssm.time_step_rank ssm.dt_b_c_rms kda.safe_gate kda.gate_lower_bound"
-    " attention.head_count attention.head_count_kv attention.key_length attention.value_length attention.key_length_mla attention.value_length_mla"
-    " attention.kv_lora_rank attention.q_lora_rank leading_dense_block_count"
+    "attention.causal attention.clamp_kqv attention.indexer.head_count attention.indexer.top_k"
+    " attention.rope_pattern attention.decay_lora_rank attention.iclr_lora_rank"
+    " attention.value_residual_mix_lora_rank attention.gate_lora_rank ssm.time_step_rank ssm.dt_b_c_rms"
+    " kda.safe_gate kda.gate_lower_bound attention.head_count attention.head_count_kv attention.key_length"
+    " attention.value_length attention.key_length_mla attention.value_length_mla attention.kv_lora_rank"
+    " attention.q_lora_rank leading_dense_block_count"
 ).split()
 COUNTS = (0, HEADS[1])
 
