@@ -363,6 +363,7 @@ def loaded(path, case, log):
     params.cache_type_k = getattr(types, "GGML_TYPE_" + case.keys.upper())
     params.cache_type_v = getattr(types, "GGML_TYPE_" + case.values.upper())
     params.warmup = params.fit_params = False
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # more would wait for each other, busily
     params.verbosity = 4
     os.ftruncate(log, 0)
     os.lseek(log, 0, os.SEEK_SET)
