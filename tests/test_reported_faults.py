@@ -9,13 +9,13 @@ import json
 from pathlib import Path
 
 import pytest
+from costlib.model_config.precision import precision_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from costlib.model_config import engines, read_table
-from costlib.model_config.precision import precision_of
 from costlib.schema import InputError
-from costlib.serving import decode_time, token_operations
+from costlib.serving import decode_time
 from costlib.speculation import accepted_share, measured_tokens_per_pass
 from costlib.units import Quantity, quantity, show
 
@@ -67,7 +67,12 @@ groups = st.sampled_from([1, 2, 3, 4, 5, 8])
 
 @steady
 @given(
-    family=st.sampled_from(GQA), layers=small, kv=small, group=groups, head=st.integers(1, 512), hidden=st.integers(1, 9000)
+    family=st.sampled_from(GQA),
+    layers=small,
+    kv=small,
+    group=groups,
+    head=st.integers(1, 512),
+    hidden=st.integers(1, 9000),
 )
 def test_a_declared_size_of_the_head_wins(family, layers, kv, group, head, hidden):
     """Whatever the width over the heads would give, and where it gives nothing whole.
@@ -90,7 +95,15 @@ def test_a_declared_size_of_the_head_wins(family, layers, kv, group, head, hidde
             17_280,
         ),
         (
-            plain("gemma3_text", layers=48, heads=16, hidden=3840, num_key_value_heads=8, head_dim=256, sliding_window=1024),
+            plain(
+                "gemma3_text",
+                layers=48,
+                heads=16,
+                hidden=3840,
+                num_key_value_heads=8,
+                head_dim=256,
+                sliding_window=1024,
+            ),
             65_536,
             61_440,
         ),
@@ -243,7 +256,9 @@ def gemma3(layers, window=1024, **more):
 
 
 @steady
-@given(tokens=st.integers(1, 200_000), window=st.integers(1, 5000), layers=st.integers(8, 64), pattern=st.integers(2, 8))
+@given(
+    tokens=st.integers(1, 200_000), window=st.integers(1, 5000), layers=st.integers(8, 64), pattern=st.integers(2, 8)
+)
 def test_a_window_keeps_its_tokens_and_no_more_than_there_are(tokens, window, layers, pattern):
     """Neither the whole context, nor a window where the context is shorter.
 
@@ -264,7 +279,7 @@ def test_the_kinds_of_layers_that_a_file_lists_win_over_the_pattern(kinds):
 
 
 def test_gemma_3_27b_at_128000_tokens():
-    """139 GB were estimated, all layers charged in full; 85,000 ran in 32 GB: github.com/gpustack/gpustack/issues/2101."""
+    """139 GB was the estimate, all layers in full; 85,000 ran in 32 GB: github.com/gpustack/gpustack/issues/2101."""
     q8_0 = precision_of("q8_0")
     model = read(gemma3(62))
     in_full = 62 * 2 * 16 * 128 * 128_000 * 34 / 32
@@ -334,7 +349,7 @@ def test_qwen_3_5_moe_grows_by_20480_bytes():
 @steady
 @given(pattern=st.text("ME*-", min_size=2, max_size=100), kv=small, head=st.integers(1, 256))
 def test_of_a_pattern_of_letters_only_stars_grow_and_only_m_keeps_a_state(pattern, kv, head):
-    """All layers were priced as attention, and the state not at all: github.com/inference-sim/inference-sim/issues/1558."""
+    """All were priced as attention, and the state not at all: github.com/inference-sim/inference-sim/issues/1558."""
     assume({"M", "*"} <= set(pattern))
     config = plain("nemotron_h", layers=len(pattern), heads=2 * kv, hidden=4096, num_key_value_heads=kv, head_dim=head)
     config |= {"hybrid_override_pattern": pattern, "mamba_num_heads": 128, "mamba_head_dim": 64}
