@@ -55,8 +55,8 @@ NAMES = st.sampled_from(
 
 
 def paths(table, above=()):
-    """Where a value stands, at any depth: in a table, or in a list."""
-    for key, value in table.items() if isinstance(table, dict) else enumerate(table):
+    """Where a value stands, at any depth: in a table, or at either end of a list."""
+    for key, value in table.items() if isinstance(table, dict) else {0: table[0], len(table) - 1: table[-1]}.items():
         yield (*above, key)
         if isinstance(value, dict | list):
             yield from paths(value, (*above, key))
