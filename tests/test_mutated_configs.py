@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from costlib.model_config import InputError, read, read_table
+from costlib.model_config import InputError, engines, read, read_table
 from costlib.units import Quantity
 
 EXAMPLES = int(os.environ.get("COSTLIB_EXAMPLES", 2000))
@@ -237,7 +237,22 @@ def check(model, tables=()):
         assert cache.layers >= 1 and cache.heads >= 1 and cache.key_dim >= 1 and cache.value_dim >= 0
         assert cache.window is None or cache.window >= 1
     assert all(state.layers >= 1 and state.bytes_per_layer > 0 for state in model.states)
+    check_engines(model)
     assert str(model.name) and all(isinstance(text, str) for text in (*model.assumptions, *model.notes))
+
+
+def check_engines(model):
+    """What an engine reserves is finite, and holds at least what attending layers keep."""
+    for length in (1, 4097, 10_000_000):
+        tokens = Quantity(length, "token")
+        cached = (model.state(tokens, TWO_BYTES) - model.constant_state()).m_as("byte")
+        for engine in (engines.vllm, engines.sglang):
+            reserved = engine(model, tokens, TWO_BYTES)
+            total = reserved.total.m_as("byte")
+            assert math.isfinite(total) and total > 0
+            assert total == pytest.approx(sum(size.m_as("byte") for _, _, size in reserved.rows))
+            assert reserved.constant.m_as("byte") >= 0 and reserved.bytes_per_token.m_as("byte/token") >= 0
+        assert engines.vllm(model, tokens, TWO_BYTES).total.m_as("byte") >= cached
 
 
 def model_types(table):

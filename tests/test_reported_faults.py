@@ -465,6 +465,48 @@ def test_a_latent_stands_on_every_device(devices):
     assert reserved.bytes_per_token.m_as("byte/token") == 70_272
 
 
+@steady
+@given(kv=st.sampled_from([1, 2, 4, 8]), power=st.integers(0, 3), tokens=st.integers(1, 10**6))
+def test_all_devices_together_hold_what_one_would(kv, power, tokens):
+    """And no less, where heads are replicated: github.com/tenstorrent/tt-xla/issues/5728."""
+    devices = 2**power
+    config = read(plain(layers=4, heads=32, hidden=4096, num_key_value_heads=kv))
+    one, each = (engines.vllm(config, Quantity(tokens, "token"), tensor_parallel=n).total for n in (1, devices))
+    assert devices * each == one * max(1, devices // kv)
+
+
+@steady
+@given(tokens=st.integers(1, 1023), batched=st.integers(16, 10_000))
+def test_a_window_longer_than_the_context_reserves_the_context(tokens, batched):
+    """And a block more: github.com/tenstorrent/tt-xla/issues/5727, 5860, and pull/5834."""
+    of_windows, of_all = (
+        engines.vllm(read(gemma3(2, layer_types=[kind] * 2)), Quantity(tokens, "token"), batched_tokens=batched).total
+        for kind in ("sliding_attention", "full_attention")
+    )
+    block = 16 * 2 * 16 * 128 * 2
+    assert (of_windows - of_all).m_as("byte") <= 2 * block
+
+
+def test_a_reservation_says_what_it_took_for_granted():
+    """Two versions of an engine counted 55 and 525 thousand tokens: github.com/vllm-project/vllm/issues/43308."""
+    said = engines.vllm(read(gemma4()), quantity("50000 token"), batched_tokens=2048).assumptions
+    assert any("2,048" in text for text in said)
+    assert any("blocks" in text for text in said)
+
+
+@steady
+@given(kv=st.sampled_from([1, 2, 4]), head=st.sampled_from([64, 128, 256]), value_heads=st.sampled_from([16, 32, 48]))
+def test_the_block_of_a_hybrid_is_the_least_whose_page_holds_the_state(kv, head, value_heads):
+    """A page is of keys and values both; with keys alone it came out twice as large: vllm-project/vllm-ascend/pull/14543."""
+    config = qwen35(kv=kv, head=head) | {"linear_num_value_heads": value_heads}
+    reserved = engines.vllm(read(config), quantity("1 token"), quantity("2 B/element"))
+    per_token = 2 * kv * head * 2
+    page = reserved.rows[0][2].m_as("byte") / 10
+    state = value_heads * 128 * 128 * 2 + (2 * 16 * 128 + value_heads * 128) * 3 * 2
+    assert page % (16 * per_token) == 0
+    assert page - 16 * per_token < state <= page
+
+
 # Units
 
 

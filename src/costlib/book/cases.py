@@ -12,6 +12,8 @@ from pathlib import Path
 
 from costlib.capacity import break_even_bandwidth, reload_time, resident_sequences, state_pool
 from costlib.kv_cache import bytes_per_token, context_state, latent_bytes_per_token
+from costlib.model_config import read_table
+from costlib.model_config.engines import vllm
 from costlib.paging import blocks_needed
 from costlib.queueing import erlang_b, erlang_c, mmc_wait, number_in_system
 from costlib.serving import (
@@ -170,6 +172,28 @@ def sequences_at_once(pool, context):
     return pool / context
 
 
+def hybrid_block(kv_heads, head_dim, mamba_heads, mamba_head_dim, groups, state_size, kernel):
+    """Tokens of a block whose page is as large as a recurrent state: of a model with one layer of each kind."""
+    fields = {
+        "model_type": "nemotron_h",
+        "hybrid_override_pattern": "M*",
+        "num_attention_heads": kv_heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": head_dim,
+        "mamba_num_heads": mamba_heads,
+        "mamba_head_dim": mamba_head_dim,
+        "n_groups": groups,
+        "ssm_state_size": state_size,
+        "conv_kernel": kernel,
+        "mamba_ssm_cache_dtype": "bfloat16",
+        "dtype": "bfloat16",
+    }
+    table = {name: getattr(value, "magnitude", value) for name, value in fields.items()}
+    table = {name: int(value) if isinstance(value, float) else value for name, value in table.items()}
+    reserved = vllm(read_table(table, "a model of two layers"), ONE_TOKEN)
+    return reserved.rows[0][2] / reserved.bytes_per_token
+
+
 def engine_pool(memory, share, peak, outside):
     return state_pool(share * memory, peak, outside)
 
@@ -300,6 +324,7 @@ PREDICTIONS = {
         erlang_c,
         hit_share,
         hourly_cost,
+        hybrid_block,
         keys_on_each,
         latent_state,
         lines_needed,
