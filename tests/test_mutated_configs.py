@@ -237,6 +237,8 @@ def check(model, tables=()):
         assert cache.layers >= 1 and cache.heads >= 1 and cache.key_dim >= 1 and cache.value_dim >= 0
         assert cache.window is None or cache.window >= 1
     assert all(state.layers >= 1 and state.bytes_per_layer > 0 for state in model.states)
+    if model.parameters is not None:
+        assert 0 < (model.parameters.active or 1) <= model.parameters.total < 10**18
     check_engines(model)
     assert str(model.name) and all(isinstance(text, str) for text in (*model.assumptions, *model.notes))
 

@@ -5,21 +5,26 @@ engine allocated or printed, within the digits that it printed. Cases that are
 printed somewhere without a public address stand at the end, as tests alone.
 """
 
+import json
 import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from costlib.book import cases as published
 from costlib.book.cases import CASES, PREDICTIONS
 from costlib.kv_cache import block_precision
+from costlib.model_config import engines, read_table
+from costlib.model_config.precision import precision_of
 from costlib.queueing import erlang_b, erlang_c, kingman_wait, mg1_wait, mmc_wait, number_in_system, offered_load
 from costlib.queueing import utilisation as utilisation_of
 from costlib.serving import decode_time, node_step_time, prefill_time, weights_read
 from costlib.speculation import speedup, tokens_per_pass
 from costlib.units import Quantity, quantity
 
+CONFIGS = Path(__file__).parent / "configs"
 ONE_TOKEN = quantity("1 token")
 BYTE = quantity("1 B/parameter")
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -164,6 +169,74 @@ def test_keys_in_a_block_format_are_as_large_as_the_format_says(name, bits, scal
     stored = block_precision(Quantity(bits, "bit/element"), quantity("32 element"), Quantity(scales, "byte"))
     elements = Quantity(28 * 1024 * 4096, "element")
     assert (elements * stored).m_as("MiB") == mebibytes
+
+
+def qwen35(layers=64):
+    """A quarter of whose layers attend, as Qwen3.8-27B in SGLang's log."""
+    return read_table(
+        {
+            "model_type": "qwen3_5_text",
+            "num_hidden_layers": layers,
+            "num_attention_heads": 24,
+            "num_key_value_heads": 4,
+            "head_dim": 256,
+            "hidden_size": 5120,
+            "full_attention_interval": 4,
+            "linear_conv_kernel_dim": 4,
+            "linear_key_head_dim": 128,
+            "linear_value_head_dim": 128,
+            "linear_num_key_heads": 16,
+            "linear_num_value_heads": 48,
+            "dtype": "bfloat16",
+        },
+        "config.json",
+    )
+
+
+def test_sglang_prints_the_keys_of_the_layers_that_attend():
+    """10.08 GiB of keys of 330,323 tokens, in 16 of 64 layers; all would be 40.3."""
+    (reserved,) = [size for name, _, size in engines.sglang(qwen35(), quantity("330323 token")).rows if "full" in name]
+    assert reserved.m_as("GiB") / 2 == pytest.approx(10.08, abs=5e-3)
+
+
+def test_sglang_has_one_slot_more_than_requests():
+    """124 requests: 17.58 GiB of states in 32 bits and 0.34 of convolutions; with 124 slots the states were 17.44."""
+    model = qwen35()
+    reserved = engines.sglang(model, quantity("1 token"), sequences=124).constant
+    assert reserved.m_as("GiB") == pytest.approx(17.58 + 0.34, abs=0.01)
+    (state,) = model.states
+    slot = Quantity(state.layers * state.elements * state.precision, "byte")
+    assert (125 * slot).m_as("GiB") == pytest.approx(17.58, abs=5e-3)
+    assert (124 * slot).m_as("GiB") == pytest.approx(17.44, abs=5e-3)
+
+
+def test_sglang_keeps_one_latent_for_all_heads():
+    """14.37 GiB of 1,912,896 tokens in 7 layers of latents."""
+    fields = {"model_type": "deepseek_v3", "num_hidden_layers": 7, "num_attention_heads": 16, "hidden_size": 2048}
+    fields |= {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128}
+    model = read_table(fields | {"dtype": "bfloat16"}, "config.json")
+    assert engines.sglang(model, quantity("1912896 token")).total.m_as("GiB") == pytest.approx(14.37, abs=5e-3)
+
+
+def test_sglang_gives_windows_a_pool_of_four_fifths():
+    """51,840 B a token of a Gemma-4 of 30 layers in NVFP4: 5 of 1,152, and 25 of 2,304 times 0.8."""
+    fields = json.loads((CONFIGS / "google--gemma-4-26B-A4B.json").read_text(encoding="utf-8"))
+    reserved = engines.sglang(read_table(fields, "config.json"), quantity("1000 token"), precision_of("nvfp4"))
+    assert reserved.bytes_per_token.m_as("byte/token") == pytest.approx(51_840)
+
+
+@pytest.mark.parametrize("layers, kv, head, pool, blocks", [(24, 2, 64, 34.81, 190_100), (40, 10, 128, 2.18, 715)])
+def test_the_blocks_that_vllm_printed(layers, kv, head, pool, blocks):
+    """Of Qwen2.5-0.5B, and of a model like Phi-4, within what the pool's three digits allow."""
+    found = published.blocks_held(
+        Quantity(pool, "GiB"),
+        quantity("16 token"),
+        layers=Quantity(layers, "layer"),
+        kv_heads=Quantity(kv, "head"),
+        head_dim=Quantity(head, "channel/head"),
+        kv_precision=quantity("2 B/element"),
+    )
+    assert found == pytest.approx(blocks, rel=0.005 / pool)
 
 
 def test_irregular_arrivals_at_one_machine():

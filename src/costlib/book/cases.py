@@ -101,7 +101,11 @@ class Case:
     def wanted(self):
         """In words, how the published figure should stand to the prediction."""
         if self.relation == "equal":
-            return f"equal within {100 * float(self.tolerance):.2g}\u00a0%" if float(self.tolerance) > ROUNDING else "equal"
+            return (
+                f"equal within {100 * float(self.tolerance):.2g}\u00a0%"
+                if float(self.tolerance) > ROUNDING
+                else "equal"
+            )
         return "not equal: a trap" if self.relation == "trap" else self.relation
 
     @property
