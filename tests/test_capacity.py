@@ -1,5 +1,7 @@
 """costlib.capacity: what fits."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -148,6 +150,17 @@ def test_the_longest_context_is_the_inverse_of_the_state(tokens, constant, each,
     state = growing_state(Quantity(tokens, "token"), *growth)
     assert largest_context(state, *growth).m_as("token") == tokens
     assert largest_context(state - quantity("1 byte"), *growth).m_as("token") == max(tokens - 1, 0)
+
+
+@steady
+@given(st.integers(1, 10**6), st.floats(0.01, 1e6))
+def test_rounding_neither_loses_a_token_nor_adds_one(tokens, each):
+    """Part of a byte a token, as on one of three ranks: the quotient may lie on the wrong side of a whole number."""
+    each = Quantity(each, "byte/token")
+    state = Quantity(tokens, "token") * each
+    below = Quantity(math.nextafter(state.magnitude, 0), "byte")
+    assert largest_context(state, NOTHING, each).m_as("token") == tokens
+    assert largest_context(below, NOTHING, each).m_as("token") == tokens - 1
 
 
 def test_the_longest_context_on_both_sides_of_the_window():

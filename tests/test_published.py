@@ -10,7 +10,7 @@ import re
 import pytest
 
 from costlib.arguments import ArgumentError
-from costlib.capacity import break_even_bandwidth, reload_time, resident_sequences, state_pool
+from costlib.capacity import break_even_bandwidth, engine_pool, reload_time, resident_sequences
 from costlib.kv_cache import block_precision, bytes_per_token, context_state, latent_bytes_per_token
 from costlib.paging import blocks_needed
 from costlib.queueing import (
@@ -236,8 +236,13 @@ def test_a_cards_label_is_neither_its_gb_nor_its_gib(card, mebibytes, printed):
 
 
 def test_an_engines_pool_is_its_share_of_memory_less_weights_and_reserve():
-    """0.9 of 23.58 GiB, less 17.06 at the peak and 0.35 beside, is 3.81: github.com/vllm-project/vllm/issues/10517."""
-    left = state_pool(0.9 * quantity("23.58 GiB"), quantity("17.06 GiB"), quantity("0.35 GiB"))
+    """0.9 of 23.58 GiB, less 17.06 at the peak and 0.35 beside, is 3.81: github.com/vllm-project/vllm/issues/10517.
+
+    The peak holds the weights, 14.99, already; to subtract them again would leave nothing.
+    """
+    weights = quantity("14.9888 GiB")
+    beside_the_weights = quantity("17.06 GiB") - weights + quantity("0.35 GiB")
+    left = engine_pool(quantity("23.58 GiB"), 0.9, weights, beside_the_weights)
     assert left.m_as("GiB") == pytest.approx(3.81, abs=0.005)
 
 
