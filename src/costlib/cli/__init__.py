@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from costlib.cli import catalog, show
+from costlib.cli import catalog, claim, fit, kv, show
 
 __all__ = ["app", "main"]
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain text, and 20 ms less
     pretty_exceptions_enable=False,
 )
-for command in (show.show, catalog.catalog):
+for command in (kv.kv, fit.fit, claim.claim, show.show, catalog.catalog):
     app.command()(command)
 
 
@@ -41,7 +41,7 @@ def _options(
 
 def main():
     """Run the command that the command line names."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.reconfigure(errors="backslashreplace")  # where the terminal has no µ, \xb5 and no traceback
     try:
         app(prog_name="costlib")

@@ -60,8 +60,10 @@ def base(value):
 
 
 def plain(value):
-    """A value as JSON has it: a quantity as a number in base units, whole where it is; None for what is infinite."""
-    if isinstance(value, tuple):
+    """What JSON has for a value or a nest of them: quantities in base units, whole where they are, null for infinity."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if not isinstance(value, Quantity):
         return value
