@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli.options import AsJson, Assume, Config, KVPrecision, WeightPrecision, length, refusals, sized
+from costlib.cli.options import AsJson, Assume, Config, KVPrecision, WeightPrecision, length, refusal, sized, why
 
 __all__ = ["fit"]
 
@@ -51,23 +51,26 @@ def fit(
     """
     from costlib import catalog
     from costlib.cli.printed import plain, print_json
-    from costlib.model_config import read
+    from costlib.model_config import Refused, read
     from costlib.model_config.precision import precision_of
 
     parts = {name: catalog.part("accelerator", name) for name in accelerator or catalog.names("accelerator")}
-    with refusals(as_json, {"model": config, "fits": None, "assumptions": list(assume)}):
+    try:
         model = read(config, assume)
-        kv_format = kv_precision or model.kv_format
-        case = Case(
-            model=model,
-            context=length(model, context, "--context"),
-            weights=_weights(model, weights, weight_precision),
-            kv_format=kv_format,
-            precision=precision_of(kv_format),
-            utilisation=utilisation,
-            runtime=runtime,
-        )
-        rows = [row for name, part in parts.items() for row in case.rows(name, part, every=accelerator or as_json)]
+    except Refused as refused:
+        answer = {"model": config, "fits": None, "assumptions": list(assume), "refused": why(refused)}
+        raise refusal(refused, answer, as_json) from None
+    kv_format = kv_precision or model.kv_format
+    case = Case(
+        model=model,
+        context=length(model, context, "--context"),
+        weights=_weights(model, weights, weight_precision),
+        kv_format=kv_format,
+        precision=precision_of(kv_format),
+        utilisation=utilisation,
+        runtime=runtime,
+    )
+    rows = [row for name, part in parts.items() for row in case.rows(name, part, every=accelerator or as_json)]
     if as_json:
         return print_json(plain(case.answer(rows)))
     return typer.echo("\n\n".join(_blocks(case, rows)))

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli.options import AsJson, Assume, Config, Explain, KVPrecision, length, refusals, sized
+from costlib.cli.options import AsJson, Assume, Config, Explain, KVPrecision, length, refusal, sized, why
 
 __all__ = ["kv"]
 
@@ -14,19 +14,30 @@ def kv(
     tokens: Annotated[Any, sized("token", 1, 1e12, "length of the sequence; by default the model's limit", "N")] = None,
     kv_precision: KVPrecision = None,
     assume: Assume = (),
+    measure: Annotated[
+        bool,
+        typer.Option("--measure", help="Also run the model's public code, without weights, and count what it keeps."),
+    ] = False,
     explain: Explain = False,
     as_json: AsJson = False,
 ):
     """Say what a model keeps of one sequence, and what each engine reserves for it."""
     from costlib.cli.printed import plain, print_json
-    from costlib.model_config import read
+    from costlib.model_config import Refused, read, read_table
+    from costlib.model_config.sources import table_of
 
-    with refusals(as_json, {"model": config, "needs": None, "reserves": None, "assumptions": list(assume)}):
-        model = read(config, assume)
-        answer = _answer(model, length(model, tokens, "--tokens"), kv_precision or model.kv_format)
-    if as_json:
-        return print_json(plain(answer))
-    return typer.echo("\n\n".join(_blocks(answer, model, explain)))
+    opened = table_of(config) if measure else None
+    try:
+        model = read_table(opened[0], opened[1], assume, opened[2]) if measure else read(config, assume)
+        tokens = length(model, tokens, "--tokens")
+        answer = _answer(model, tokens, kv_precision or model.kv_format)
+    except Refused as refused:
+        answer = {"model": config, "needs": None, "reserves": None, "assumptions": list(assume), "refused": why(refused)}
+        if not measure or tokens is None:
+            raise refusal(refused, answer, as_json) from None
+    if measure:
+        answer["measured"] = _measured(opened[0], tokens)
+    return print_json(plain(answer)) if as_json else typer.echo("\n\n".join(_blocks(answer, explain)))
 
 
 def _answer(model, tokens, kv_format):
@@ -35,8 +46,8 @@ def _answer(model, tokens, kv_format):
     from costlib.model_config.precision import precision_of
 
     asked = tokens, precision_of(kv_format)
+    reserve = {"vllm": engines.vllm, "sglang": engines.sglang}
     kept = [_cache(cache, *asked) for cache in model.caches] + [_state(state) for state in model.states]
-    reserve = {"vllm": engines.vllm, "sglang": engines.sglang, "llama.cpp": engines.llama_cpp}
     return {
         "model": model.name,
         "model_type": model.model_type,
@@ -45,13 +56,14 @@ def _answer(model, tokens, kv_format):
         "needs": {
             "total_bytes": model.state(*asked),
             "bytes_per_token": model.bytes_per_token(asked[1]),
-            "window_bytes": model.window_state(*asked),
             "constant_bytes": model.constant_state(),
+            "window_bytes": model.window_state(*asked),
             "layers": kept,
         },
-        "reserves": {name: _reserved(engine(model, *asked)) for name, engine in reserve.items()},
+        "reserves": {name: _reserved(engine, model, *asked) for name, engine in reserve.items()},
         "assumptions": list(model.assumptions),
         "notes": list(model.notes),
+        "fields": _fields(model),
         "refused": None,
     }
 
@@ -61,48 +73,139 @@ def _cache(cache, tokens, precision):
     from costlib.units import Quantity, show
 
     element = show(precision if cache.precision is None else Quantity(cache.precision, "byte/element"), digits=5)
+    entry = f"{cache.heads} × ({cache.key_dim} + {cache.value_dim})"
     entries = show(cache.entries(tokens), digits=15)
-    size = f"{cache.heads} × ({cache.key_dim} + {cache.value_dim})"
+    each = {(False, False): "each of", (True, False): f"each {cache.stride} of", (True, True): "the rest,"}
+    kept = f"the last {entries}" if cache.window else entries
     return {
         "kind": cache.kind,
         "layers": cache.layers,
         "total_bytes": cache.state(tokens, precision),
-        "geometry": f"{size} for each of {'the last ' if cache.window else ''}{entries}",
-        "formula": f"{cache.layers} × {size} × {element} × {entries}",
+        "geometry": f"{entry} for {each[cache.stride > 1, cache.remainder]} {kept}",
+        "formula": f"{cache.layers} × {entry} × {element} × {entries}",
     }
 
 
 def _state(state):
     """What recurrent layers of one kind keep, and how that comes about."""
     size = f"{state.elements:,} × {state.precision:g} B + {state.conv_elements:,} × {state.conv_precision:g} B"
-    formula = f"{state.layers} × ({size})"
-    return {"kind": state.kind, "layers": state.layers, "total_bytes": state.state, "geometry": size, "formula": formula}
+    return {
+        "kind": state.kind,
+        "layers": state.layers,
+        "total_bytes": state.state,
+        "geometry": size,
+        "formula": f"{state.layers} × ({size})",
+    }
 
 
-def _reserved(reserved):
+def _reserved(engine, *asked):
+    """What an engine reserves, and how that comes about; or why that is not known."""
+    from costlib.model_config import Refused
+
+    try:
+        reserved = engine(*asked)
+    except Refused as refused:
+        return {"refused": why(refused)}
     return {
         "total_bytes": reserved.total,
         "bytes_per_token": reserved.bytes_per_token,
         "constant_bytes": reserved.constant,
+        "rows": [{"layers": what, "formula": formula, "total_bytes": size} for what, formula, size in reserved.rows],
         "assumptions": list(reserved.assumptions),
     }
 
 
-def _blocks(answer, model, explain):
+def _fields(model):
+    """The fields of the file that the answer was read from."""
+    if model.fields is None:
+        return {}
+    return {name: value for name, value in model.fields.table.items() if name in model.fields.consulted}
+
+
+def _measured(table, tokens):
+    """What the public code of the model keeps after a prompt of so many tokens, and its parameters."""
+    from costlib.model_config.measured import measured
+    from costlib.units import Quantity
+
+    count = int(tokens.m_as("token"))
+    typer.echo(f"Running the public code of {table.get('model_type')} on {count:,} tokens, without weights ...", err=True)
+    found = measured(table, (count,))
+    return {"total_bytes": Quantity(float(found.bytes(count)), "byte"), "parameters": found.parameters, "precision": "bf16"}
+
+
+def _blocks(answer, explain):
     """The answer for people, in blocks."""
-    from costlib.cli.printed import sizes, table
+    from costlib.cli.printed import table
+
+    if answer["needs"] is not None:
+        yield _headline(answer)
+        yield table(_rows(answer, explain), ["layers", "bytes", "GB", "GiB", ""], right={1, 2, 3})
+    if found := answer.get("measured"):
+        yield _of_the_public_code(answer, found)
+    if explain and answer["needs"] is not None:
+        yield from _explained(answer)
+    yield from _assumed(answer)
+
+
+def _headline(answer):
+    from costlib.units import show
+
+    model = f"{answer['model']} ({answer['model_type']})"
+    return f"{model}: one sequence of {show(answer['tokens'], digits=15)}, cache in {answer['kv_precision']}"
+
+
+def _rows(answer, explain):
+    """What layers of each kind keep, their sum, and what each engine reserves."""
+    from costlib.cli.printed import sizes
     from costlib.units import show
 
     needs = answer["needs"]
     growth = show(needs["bytes_per_token"], "byte/token", digits=15)
-    yield (
-        f"{answer['model']} ({answer['model_type']}): one sequence of {show(answer['tokens'], digits=15)}, "
-        f"cache in {answer['kv_precision']}"
-    )
-    how = "formula" if explain else "geometry"
-    rows = [(f"{kept['layers']} × {kept['kind']}", *sizes(kept["total_bytes"]), kept[how]) for kept in needs["layers"]]
-    rows.append(("needed", *sizes(needs["total_bytes"]), f"and {growth} as it grows"))
+    for kept in needs["layers"]:
+        how = kept["formula" if explain else "geometry"]
+        yield f"{kept['layers']} × {kept['kind']}", *sizes(kept["total_bytes"]), how
+    yield "needed", *sizes(needs["total_bytes"]), f"{growth} more as it grows"
     for engine, kept in answer["reserves"].items():
-        more = (kept["total_bytes"] / needs["total_bytes"]).m_as("") - 1
-        rows.append((f"reserved by {engine}", *sizes(kept["total_bytes"]), f"{more:+.1%}"))
-    yield table(rows, ["layers", "bytes", "GB", "GiB", ""], right={1, 2, 3})
+        if "refused" in kept:
+            yield f"reserved by {engine}", "–", "–", "–", kept["refused"]["why"]
+        else:
+            yield f"reserved by {engine}", *sizes(kept["total_bytes"]), "; ".join(kept["assumptions"])
+
+
+def _explained(answer):
+    """How each engine comes to its total, and the fields of the file from which everything is read."""
+    from costlib.cli.printed import table
+    from costlib.units import show
+
+    yield table(
+        [
+            (engine, row["layers"], row["formula"].replace(" x ", " × "), "=", show(row["total_bytes"], "byte", digits=15))
+            for engine, kept in answer["reserves"].items()
+            for row in kept.get("rows", ())
+        ],
+        right={4},
+    )
+    yield table([(name, _short(value)) for name, value in answer["fields"].items()], ["read from", ""])
+
+
+def _short(value):
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _of_the_public_code(answer, found):
+    from costlib.units import show
+
+    size = f"{show(found['total_bytes'], 'byte', digits=15)} in {found['precision']}"
+    text = f"Measured: the public model code keeps {size}, and has {found['parameters']:,} parameters."
+    if answer["refused"]:
+        return f"Not read here: {answer['refused']['field']}: {answer['refused']['why']}.\n{text}"
+    return text
+
+
+def _assumed(answer):
+    """What was taken for granted, and what the answer does not contain."""
+    if answer["assumptions"]:
+        yield "\n".join(["Assumed:", *(f"- {text}" for text in answer["assumptions"])])
+    if answer.get("notes"):
+        yield "\n".join(["Note:", *(f"- {text}" for text in answer["notes"])])

@@ -3,12 +3,11 @@
 What computes is imported when it is needed, so that help and completion are quick.
 """
 
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
-__all__ = ["AsJson", "Assume", "Config", "Explain", "KVPrecision", "WeightPrecision", "length", "refusals", "sized"]
+__all__ = ["AsJson", "Assume", "Config", "Explain", "KVPrecision", "WeightPrecision", "length", "refusal", "sized", "why"]
 
 
 def sized(unit, low, high, text, metavar, example=""):
@@ -97,25 +96,24 @@ def length(model, tokens, option):
     return Quantity(float(model.context_limit), "token")
 
 
-@contextmanager
-def refusals(as_json, unanswered):
-    """Print a refusal, as JSON with the rest of the answer empty or in words, and exit with 3."""
-    from costlib.cli.printed import print_json
-    from costlib.model_config import Refused
+def why(refused):
+    """A refusal as plain data."""
+    return {
+        "field": refused.field,
+        "given": refused.given,
+        "why": refused.why,
+        "with": refused.with_it,
+        "without": refused.without_it,
+    }
 
-    try:
-        yield
-    except Refused as refused:
-        reason = {
-            "field": refused.field,
-            "given": refused.given,
-            "why": refused.why,
-            "with": refused.with_it,
-            "without": refused.without_it,
-        }
-        if as_json:
-            print_json({**unanswered, "refused": reason})
-        else:
-            typer.echo(f"costlib: refused: {refused}", err=True)
-            typer.echo("If you know better, say so with --assume FIELD=VALUE.", err=True)
-        raise typer.Exit(3) from None
+
+def refusal(refused, answer, as_json):
+    """Print a refusal, in words or within the answer that programs expect; what ends the command with code 3."""
+    from costlib.cli.printed import plain, print_json
+
+    if as_json:
+        print_json(plain(answer))
+    else:
+        typer.echo(f"costlib: refused: {refused}", err=True)
+        typer.echo("If you know better, say so with --assume FIELD=VALUE.", err=True)
+    return typer.Exit(3)
