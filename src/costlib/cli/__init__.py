@@ -32,10 +32,11 @@ def _print_version(wanted):
         raise typer.Exit
 
 
+Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which this is.")]
+
+
 @app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version this is.")] = False,
-):
+def _options(version: Version = False):
     pass
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli.options import AsJson, Explain, WeightPrecision, sized
+from costlib.cli.options import LONGEST, AsJson, Explain, WeightPrecision, sized
 
 __all__ = ["claim"]
 
@@ -15,7 +15,7 @@ PRECISIONS = ("bf16", "fp8", "int4")
 
 def claim(
     memory: Annotated[Any, sized("byte", "1 MB", "1 PB", "memory said to suffice", "SIZE", "'24 GB' or '24 GiB'")],
-    context: Annotated[Any, sized("token", 1, 1e9, "context said to fit", "TOKENS")],
+    context: Annotated[Any, sized("token", 1, LONGEST, "context said to fit", "TOKENS")],
     parameters: Annotated[Any, sized("parameter", 1e6, 1e14, "parameters of the model", "COUNT", "'74 billion'")],
     weight_precision: WeightPrecision,
     runtime: Annotated[Any, sized("byte", 0, "1 PB", "what runtime and activations take", "SIZE")] = "0 B",
@@ -42,7 +42,10 @@ def claim(
                 ],
             }
         )
-    blocks = [_sums(memory, parameters, weight_precision, weights, runtime, left, explain), _verdict(per_token, left, context)]
+    blocks = [
+        _sums(memory, parameters, weight_precision, weights, runtime, left, explain),
+        _verdict(per_token, left, context),
+    ]
     if rows:
         blocks.append("Layers with a cache that this pays for, at most:")
         blocks.append(table(rows, ["heads", "head size", *PRECISIONS], right=range(5)))

@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli.options import AsJson, Assume, Config, KVPrecision, WeightPrecision, length, refusal, sized, why
+from costlib.cli.options import (
+    LONGEST,
+    AsJson,
+    Assume,
+    Config,
+    KVPrecision,
+    WeightPrecision,
+    length,
+    refusal,
+    sized,
+    why,
+)
 
 __all__ = ["fit"]
 
@@ -23,7 +34,7 @@ def _complete_accelerator(incomplete: str):
 def fit(
     config: Config,
     context: Annotated[
-        Any, sized("token", 1, 1e12, "context cap of a session; by default the model's limit", "TOKENS")
+        Any, sized("token", 1, LONGEST, "context cap of a session; by default the model's limit", "TOKENS")
     ] = None,
     weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
     weight_precision: WeightPrecision = None,
@@ -61,19 +72,18 @@ def fit(
         answer = {"model": config, "fits": None, "assumptions": list(assume), "refused": why(refused)}
         raise refusal(refused, answer, as_json) from None
     kv_format = kv_precision or model.kv_format
-    case = Case(
-        model=model,
-        context=length(model, context, "--context"),
-        weights=_weights(model, weights, weight_precision),
-        kv_format=kv_format,
-        precision=precision_of(kv_format),
-        utilisation=utilisation,
-        runtime=runtime,
-    )
-    rows = [row for name, part in parts.items() for row in case.rows(name, part, every=accelerator or as_json)]
-    if as_json:
-        return print_json(plain(case.answer(rows)))
-    return typer.echo("\n\n".join(_blocks(case, rows)))
+    case = {
+        "model": model.name,
+        "context": length(model, context, "--context"),
+        "kv_precision": kv_format,
+        "weights_bytes": _weights(model, weights, weight_precision),
+        "utilisation": utilisation,
+        "runtime_bytes": runtime,
+    }
+    ranks = [Rank(model, case["context"], precision_of(kv_format), count) for count in COUNTS]
+    rows = [row for name, part in parts.items() for row in _on(name, part, case, ranks, accelerator or as_json)]
+    answer = {**case, "fits": rows, "assumptions": list(model.assumptions), "refused": None}
+    return print_json(plain(answer)) if as_json else typer.echo("\n\n".join(_blocks(answer)))
 
 
 def _weights(model, weights, precision):
@@ -94,91 +104,100 @@ def _weights(model, weights, precision):
     return serving.weight_bytes(Quantity(float(model.parameters.total), "parameter"), precision)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Case:
-    """A model with its weights, the cap on a session, and what an engine takes of an accelerator."""
+def _on(name, part, case, ranks, every):
+    """What 1, 2, 4 and 8 of an accelerator hold; or only the fewest on which a session fits, or else 8."""
+    for rank in ranks:
+        row = _row(name, part, case, rank)
+        if every or row["sessions"] or rank is ranks[-1]:
+            yield row
+        if row["sessions"] and not every:
+            return
 
-    model: Any
-    context: Any
-    weights: Any
-    kv_format: str
-    precision: Any
-    utilisation: Any
-    runtime: Any
 
-    def rows(self, name, part, every):
-        """What 1, 2, 4 and 8 of an accelerator hold; or only the fewest on which a session fits, or else 8."""
-        for count in COUNTS:
-            row = self.on(name, part, count)
-            if every or row["sessions"] or count == COUNTS[-1]:
-                yield row
-            if row["sessions"] and not every:
-                return
+def _row(name, part, case, rank):
+    """What so many of an accelerator hold."""
+    from costlib import capacity
 
-    def on(self, name, part, count):
-        """What so many accelerators hold that share every layer, by tensor parallelism."""
-        from costlib import capacity
-        from costlib.units import Quantity, show
+    share = case["weights_bytes"] / rank.count
+    room = capacity.engine_pool(part.memory, case["utilisation"], share, case["runtime_bytes"])
+    return {
+        "accelerator": name,
+        "count": rank.count,
+        "memory_bytes": part.memory,
+        "weights_bytes": share,
+        "room_bytes": room,
+        **rank.holds(room),
+    }
 
-        together = Quantity(count, "accelerator")
-        room = capacity.engine_pool(part.memory, self.utilisation, self.weights / count, self.runtime)
-        state = self.state(count, int(self.context.magnitude))
-        sessions = int(capacity.resident_on_node(room, state, together, together).magnitude)
-        lengths = range(1, (self.model.context_limit or int(self.context.magnitude)) + 1)
-        why = f"a session takes {show(state, 'GB', digits=4)} on each"
-        if room.magnitude <= 0:
-            why = "no room beside the weights"
-        return {
-            "accelerator": name,
-            "count": count,
-            "memory_bytes": part.memory,
-            "weights_bytes": self.weights / count,
-            "room_bytes": room,
-            "state_bytes": state,
-            "longest_context": bisect.bisect_right(lengths, room, key=lambda tokens: self.state(count, tokens)),
-            "sessions": sessions,
-            "why_not": None if sessions else why,
-        }
 
-    @functools.cache  # noqa: B019 the command ends with its one case
-    def state(self, count, tokens):
-        """What each of so many accelerators keeps of a sequence: its share of the heads, at least one."""
+class Rank:
+    """One of so many accelerators that share every layer by tensor parallelism, and what it keeps of a session."""
+
+    def __init__(self, model, context, precision, count):
+        self.count, self._model, self._precision = count, self._of(model, count), precision
+        self._context = int(context.m_as("token"))
+        self._longest = min(model.context_limit or self._context, LONGEST)
+        self._state = functools.cache(self._state)  # asked for again and again, by every accelerator
+        self._reserved, self._unsplit = self._in_vllm(model, context)
+
+    @staticmethod
+    def _of(model, count):
+        """The model as a rank keeps it: its share of the heads, one at least, and its share of recurrent states."""
+
+        def shared(kept, *fields):
+            return dataclasses.replace(kept, **{field: -(-getattr(kept, field) // count) for field in fields})
+
+        return dataclasses.replace(
+            model,
+            caches=tuple(shared(cache, "heads") for cache in model.caches),
+            states=tuple(shared(state, "elements", "conv_elements") for state in model.states),
+        )
+
+    def _state(self, tokens):
         from costlib.units import Quantity
 
-        return _rank(self.model, count).state(Quantity(float(tokens), "token"), self.precision)
+        return self._model.state(Quantity(float(tokens), "token"), self._precision).to("byte")
 
-    def answer(self, rows):
-        """What was asked and what was found, in quantities."""
+    def _in_vllm(self, model, context):
+        """What vLLM reserves for a session, or why it cannot split the heads so."""
+        from costlib.arguments import ArgumentError
+        from costlib.model_config.engines import vllm
+
+        try:
+            return vllm(model, context, self._precision, tensor_parallel=self.count).total, None
+        except ArgumentError as error:
+            return None, str(error)
+
+    def holds(self, room):
+        """The longest context for which there is room, the sessions at the cap, and why there are none."""
+        if self._unsplit:
+            return {"longest_context": 0, "sessions": 0, "sessions_vllm": 0, "why_not": self._unsplit}
+        lengths, space = range(1, self._longest + 1), room.m_as("byte")
+        state = self._state(self._context)
+        sessions = _sessions(room, state)
         return {
-            "model": self.model.name,
-            "context": self.context,
-            "kv_precision": self.kv_format,
-            "weights_bytes": self.weights,
-            "utilisation": self.utilisation,
-            "runtime_bytes": self.runtime,
-            "fits": rows,
-            "assumptions": list(self.model.assumptions),
-            "refused": None,
+            "longest_context": bisect.bisect_right(lengths, space, key=lambda tokens: self._state(tokens).magnitude),
+            "sessions": sessions,
+            "sessions_vllm": _sessions(room, self._reserved),
+            "why_not": None if sessions else _why_not(room, state),
         }
 
 
-def _rank(model, count):
-    """What one of so many accelerators keeps: its share of the heads, at least one, and of recurrent states."""
+def _sessions(room, state):
+    from costlib import capacity
 
-    def share(number):
-        return -(-number // count)
-
-    return dataclasses.replace(
-        model,
-        caches=tuple(dataclasses.replace(cache, heads=share(cache.heads)) for cache in model.caches),
-        states=tuple(
-            dataclasses.replace(state, elements=share(state.elements), conv_elements=share(state.conv_elements))
-            for state in model.states
-        ),
-    )
+    return int(capacity.resident_sequences(room, state).magnitude)
 
 
-def _blocks(case, rows):
+def _why_not(room, state):
+    from costlib.units import show
+
+    if room.magnitude <= 0:
+        return "no room beside the weights"
+    return f"a session takes {show(state, 'GB', digits=4)} on each"
+
+
+def _blocks(answer):
     """The answer for people, in blocks."""
     from costlib.cli.printed import table
     from costlib.units import show
@@ -186,26 +205,30 @@ def _blocks(case, rows):
     def gb(size, unit="GB"):
         return show(size, unit, digits=4)
 
-    context = show(case.context, digits=15)
     yield (
-        f"{case.model.name}: sessions of {context}, cache in {case.kv_format}, weights of {gb(case.weights)}; of the "
-        f"memory, an engine may use {show(case.utilisation, 'percent')}, and {gb(case.runtime)} of that is not for state"
+        f"{answer['model']}: weights of {gb(answer['weights_bytes'])}, "
+        f"sessions of {show(answer['context'], digits=15)}, cache in {answer['kv_precision']}"
     )
+    sizes = ("memory_bytes", "weights_bytes", "room_bytes")
+    counts = ("longest_context", "sessions", "sessions_vllm")
     yield table(
         [
             (
                 f"{row['count']} × {row['accelerator']}",
-                gb(row["memory_bytes"]),
-                gb(row["weights_bytes"]),
-                gb(row["room_bytes"]),
+                *(gb(row[size]) for size in sizes),
                 gb(row["room_bytes"], "GiB"),
-                f"{row['longest_context']:,}",
-                f"{row['sessions']:,}",
+                *(f"{row[count]:,}" for count in counts),
                 row["why_not"] or "",
             )
-            for row in rows
+            for row in answer["fits"]
         ],
-        ["on", "memory", "weights", "room", "", "longest context", "sessions", ""],
-        right=range(1, 7),
+        ["accelerators", "memory", "weights", "room", "", "longest", "sessions", "in vLLM", ""],
+        right=range(1, 8),
     )
-    yield "Memory, weights and room are those of one accelerator."
+    yield (
+        f"Memory, weights and room are those of one accelerator, of whose memory the engine may use "
+        f"{show(answer['utilisation'], 'percent')}, {gb(answer['runtime_bytes'])} of that for what is not state.\n"
+        "Sessions are those for whose state there is room; in vLLM, those for what it reserves."
+    )
+    if answer["assumptions"]:
+        yield "\n".join(["Assumed:", *(f"- {text}" for text in answer["assumptions"])])

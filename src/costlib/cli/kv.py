@@ -4,14 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli.options import AsJson, Assume, Config, Explain, KVPrecision, length, refusal, sized, why
+from costlib.cli.options import LONGEST, AsJson, Assume, Config, Explain, KVPrecision, length, refusal, sized, why
 
 __all__ = ["kv"]
 
 
 def kv(
     config: Config,
-    tokens: Annotated[Any, sized("token", 1, 1e12, "length of the sequence; by default the model's limit", "N")] = None,
+    tokens: Annotated[
+        Any, sized("token", 1, LONGEST, "length of the sequence; by default the model's limit", "N")
+    ] = None,
     kv_precision: KVPrecision = None,
     assume: Assume = (),
     measure: Annotated[
@@ -32,7 +34,13 @@ def kv(
         tokens = length(model, tokens, "--tokens")
         answer = _answer(model, tokens, kv_precision or model.kv_format)
     except Refused as refused:
-        answer = {"model": config, "needs": None, "reserves": None, "assumptions": list(assume), "refused": why(refused)}
+        answer = {
+            "model": config,
+            "needs": None,
+            "reserves": None,
+            "assumptions": list(assume),
+            "refused": why(refused),
+        }
         if not measure or tokens is None:
             raise refusal(refused, answer, as_json) from None
     if measure:
@@ -128,9 +136,15 @@ def _measured(table, tokens):
     from costlib.units import Quantity
 
     count = int(tokens.m_as("token"))
-    typer.echo(f"Running the public code of {table.get('model_type')} on {count:,} tokens, without weights ...", err=True)
+    typer.echo(
+        f"Running the public code of {table.get('model_type')} on {count:,} tokens, without weights ...", err=True
+    )
     found = measured(table, (count,))
-    return {"total_bytes": Quantity(float(found.bytes(count)), "byte"), "parameters": found.parameters, "precision": "bf16"}
+    return {
+        "total_bytes": Quantity(float(found.bytes(count)), "byte"),
+        "parameters": found.parameters,
+        "precision": "bf16",
+    }
 
 
 def _blocks(answer, explain):
@@ -179,7 +193,13 @@ def _explained(answer):
 
     yield table(
         [
-            (engine, row["layers"], row["formula"].replace(" x ", " × "), "=", show(row["total_bytes"], "byte", digits=15))
+            (
+                engine,
+                row["layers"],
+                row["formula"].replace(" x ", " × "),
+                "=",
+                show(row["total_bytes"], "byte", digits=15),
+            )
             for engine, kept in answer["reserves"].items()
             for row in kept.get("rows", ())
         ],

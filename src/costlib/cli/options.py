@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["AsJson", "Assume", "Config", "Explain", "KVPrecision", "WeightPrecision", "length", "refusal", "sized", "why"]
+__all__ = [
+    "AsJson",
+    "Assume",
+    "Config",
+    "Explain",
+    "KVPrecision",
+    "WeightPrecision",
+    "length",
+    "refusal",
+    "sized",
+    "why",
+]
 
 
 def sized(unit, low, high, text, metavar, example=""):
@@ -51,6 +62,8 @@ def _complete_format(incomplete: str):
     return [name for name in FORMATS if name.startswith(incomplete)]
 
 
+LONGEST = 10**12  # tokens
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON: sizes in bytes, times in seconds, plain numbers.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say how each number comes about, and from what.")]
 Config = Annotated[
@@ -91,8 +104,8 @@ def length(model, tokens, option):
 
     if tokens is not None:
         return tokens
-    if model.context_limit is None:
-        raise InputError(f"{model.name}: states no limit of its context; wanted {option}")
+    if model.context_limit is None or model.context_limit > LONGEST:
+        raise InputError(f"{model.name}: states no credible limit of its context; wanted {option}")
     return Quantity(float(model.context_limit), "token")
 
 

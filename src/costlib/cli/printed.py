@@ -60,7 +60,7 @@ def base(value):
 
 
 def plain(value):
-    """What JSON has for a value or a nest of them: quantities in base units, whole where they are, null for infinity."""
+    """What JSON has for a value or a nest of them: quantities in base units, and null for infinity."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):

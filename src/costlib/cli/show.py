@@ -214,7 +214,12 @@ def _plain(case, values):
         "parts": {name: getattr(case, name).title for name in PARTS},
         "fits": values["node-pool"].magnitude >= 0,
         "values": {
-            key: {"name": name, "value": plain(values[key]), "unit": f"{base(values[key]).units:C}", "formula": formulas[key]}
+            key: {
+                "name": name,
+                "value": plain(values[key]),
+                "unit": f"{base(values[key]).units:C}",
+                "formula": formulas[key],
+            }
             for key, name, *_ in ROWS
         },
     }

@@ -75,7 +75,7 @@ def read(source, assume=()):
 
 
 def table_of(source):
-    """What a source other than a GGUF file holds, how messages call it, and what to call the model; see :func:`read`."""
+    """What a source other than a GGUF file holds, how messages call it, and what to call the model."""
     if str(source) == "-":
         content = sys.stdin.buffer.read(LARGEST_FILE + 1)
         return _parsed(content, "standard input"), "standard input", None
