@@ -36,16 +36,16 @@ def catalog(
 ):
     """List the catalog, search it, or show an entry with the source of each value."""
     from costlib.catalog import KINDS
-    from costlib.cli.printed import print_json
+    from costlib.cli.printed import print_json, print_text
 
     if name is None and kind is not None and kind not in KINDS:
         kind, name = None, kind
     entries = _entries(kind, name)
     if [n for _, n, _ in entries] == [name]:
-        return print_json(_plain(*entries[0])) if as_json else typer.echo(_sheet(*entries[0]))
+        return print_json(_plain(*entries[0])) if as_json else print_text(_sheet(*entries[0]))
     if as_json:
         return print_json([{"kind": kind, "name": name, "title": part.title} for kind, name, part in entries])
-    return typer.echo(_list(entries))
+    return print_text([_list(entries)])
 
 
 def _entries(kind, name):
@@ -92,7 +92,7 @@ def _sheet(kind, name, part):
     sources = [(number, o.title, o.date, o.address) for o, number in numbers.items()]
     notes = [(field, origin.note) for field, origin in part.origin.items() if origin.note]
     blocks = [f"{kind} {name}: {part.title}", table(values, right={1}), table(sources)]
-    return "\n\n".join(blocks + ([table(notes)] if notes else []))
+    return blocks + ([table(notes)] if notes else [])
 
 
 def _plain(kind, name, part):

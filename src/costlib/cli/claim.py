@@ -3,7 +3,6 @@
 import math
 from typing import Annotated, Any
 
-import typer
 
 from costlib.cli.options import LONGEST, AsJson, Explain, WeightPrecision, sized
 
@@ -24,7 +23,7 @@ def claim(
 ):
     """Check a vendor's claim: how much state it leaves to a token, and which attention can live on that."""
     from costlib import capacity, serving
-    from costlib.cli.printed import plain, print_json, table
+    from costlib.cli.printed import plain, print_json, print_text, table
 
     weights = serving.weight_bytes(parameters, weight_precision)
     left = capacity.state_pool(memory, weights, runtime)
@@ -49,7 +48,7 @@ def claim(
     if rows:
         blocks.append("Layers with a cache that this pays for, at most:")
         blocks.append(table(rows, ["heads", "head size", *PRECISIONS], right=range(5)))
-    return typer.echo("\n\n".join(blocks))
+    return print_text(blocks)
 
 
 def _feasible(per_token):

@@ -61,7 +61,7 @@ def fit(
     Without --accelerator, all of the catalog are shown, each with the fewest on which a session fits.
     """
     from costlib import catalog
-    from costlib.cli.printed import plain, print_json
+    from costlib.cli.printed import plain, print_json, print_text
     from costlib.model_config import Refused, read
     from costlib.model_config.precision import precision_of
 
@@ -83,7 +83,7 @@ def fit(
     ranks = [Rank(model, case["context"], precision_of(kv_format), count) for count in COUNTS]
     rows = [row for name, part in parts.items() for row in _on(name, part, case, ranks, accelerator or as_json)]
     answer = {**case, "fits": rows, "assumptions": list(model.assumptions), "refused": None}
-    return print_json(plain(answer)) if as_json else typer.echo("\n\n".join(_blocks(answer)))
+    return print_json(plain(answer)) if as_json else print_text(_blocks(answer))
 
 
 def _weights(model, weights, precision):

@@ -1,5 +1,6 @@
 """``costlib kv``: what a model keeps of a context, and what engines reserve for it."""
 
+import inspect
 from typing import Annotated, Any
 
 import typer
@@ -24,37 +25,32 @@ def kv(
     as_json: AsJson = False,
 ):
     """Say what a model keeps of one sequence, and what each engine reserves for it."""
-    from costlib.cli.printed import plain, print_json
+    from costlib.cli.printed import plain, print_json, print_text
     from costlib.model_config import Refused, read, read_table
     from costlib.model_config.sources import table_of
 
-    opened = table_of(config) if measure else None
+    table, where, name = table_of(config) if measure else (None, None, None)
     try:
-        model = read_table(opened[0], opened[1], assume, opened[2]) if measure else read(config, assume)
+        model = read(config, assume) if table is None else read_table(table, where, assume, name)
         tokens = length(model, tokens, "--tokens")
         answer = _answer(model, tokens, kv_precision or model.kv_format)
     except Refused as refused:
-        answer = {
-            "model": config,
-            "needs": None,
-            "reserves": None,
-            "assumptions": list(assume),
-            "refused": why(refused),
-        }
-        if not measure or tokens is None:
+        unanswered = {"model": config, "needs": None, "reserves": None, "assumptions": list(assume)}
+        answer = {**unanswered, "refused": why(refused)}
+        if table is None or tokens is None:
             raise refusal(refused, answer, as_json) from None
     if measure:
-        answer["measured"] = _measured(opened[0], tokens)
-    return print_json(plain(answer)) if as_json else typer.echo("\n\n".join(_blocks(answer, explain)))
+        answer["measured"] = _measured(table, tokens)
+    return print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
 
 
 def _answer(model, tokens, kv_format):
     """The whole answer, in quantities."""
-    from costlib.model_config import engines
+    from costlib.model_config.engines import sglang, vllm
+    from costlib.model_config.llama_cpp import llama_cpp
     from costlib.model_config.precision import precision_of
 
-    asked = tokens, precision_of(kv_format)
-    reserve = {"vllm": engines.vllm, "sglang": engines.sglang}
+    asked, engines = (tokens, precision_of(kv_format)), {"vllm": vllm, "sglang": sglang, "llama.cpp": llama_cpp}
     kept = [_cache(cache, *asked) for cache in model.caches] + [_state(state) for state in model.states]
     return {
         "model": model.name,
@@ -68,7 +64,7 @@ def _answer(model, tokens, kv_format):
             "window_bytes": model.window_state(*asked),
             "layers": kept,
         },
-        "reserves": {name: _reserved(engine, model, *asked) for name, engine in reserve.items()},
+        "reserves": {name: _reserved(engine, model, *asked) for name, engine in engines.items()},
         "assumptions": list(model.assumptions),
         "notes": list(model.notes),
         "fields": _fields(model),
@@ -107,20 +103,28 @@ def _state(state):
 
 
 def _reserved(engine, *asked):
-    """What an engine reserves, and how that comes about; or why that is not known."""
+    """What an engine reserves, and how that comes about; or why it does not serve this."""
+    from costlib.arguments import ArgumentError
     from costlib.model_config import Refused
 
     try:
         reserved = engine(*asked)
-    except Refused as refused:
-        return {"refused": why(refused)}
+    except (ArgumentError, Refused) as error:
+        return {"refused": {"why": str(error)}}
     return {
         "total_bytes": reserved.total,
         "bytes_per_token": reserved.bytes_per_token,
         "constant_bytes": reserved.constant,
         "rows": [{"layers": what, "formula": formula, "total_bytes": size} for what, formula, size in reserved.rows],
         "assumptions": list(reserved.assumptions),
+        "source": _source(engine),
     }
+
+
+def _source(function):
+    """Where a function's rules were published: the references of its docstring, in one line."""
+    _, _, references = (inspect.getdoc(function) or "").partition("References\n----------\n")
+    return " ".join(references.partition("\n\n")[0].split())
 
 
 def _fields(model):
@@ -187,25 +191,19 @@ def _rows(answer, explain):
 
 
 def _explained(answer):
-    """How each engine comes to its total, and the fields of the file from which everything is read."""
+    """How each engine comes to its total and by whose rules, and the fields of the file from which all is read."""
     from costlib.cli.printed import table
+
+    engines = {engine: kept for engine, kept in answer["reserves"].items() if "refused" not in kept}
+    yield table([(engine, row["layers"], _sum(row)) for engine, kept in engines.items() for row in kept["rows"]])
+    yield table([(engine, kept["source"]) for engine, kept in engines.items()], ["by the rules in", ""])
+    yield table([(name, _short(value)) for name, value in answer["fields"].items()], ["read from", ""])
+
+
+def _sum(row):
     from costlib.units import show
 
-    yield table(
-        [
-            (
-                engine,
-                row["layers"],
-                row["formula"].replace(" x ", " × "),
-                "=",
-                show(row["total_bytes"], "byte", digits=15),
-            )
-            for engine, kept in answer["reserves"].items()
-            for row in kept.get("rows", ())
-        ],
-        right={4},
-    )
-    yield table([(name, _short(value)) for name, value in answer["fields"].items()], ["read from", ""])
+    return f"{row['formula'].replace(' x ', ' × ')} = {show(row['total_bytes'], 'byte', digits=15)}"
 
 
 def _short(value):

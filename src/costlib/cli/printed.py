@@ -2,17 +2,24 @@
 
 import json
 import math
+import re
 
 import typer
 
 from costlib.units import Quantity, show, ureg
 
-__all__ = ["base", "plain", "print_json", "sizes", "table"]
+__all__ = ["base", "plain", "print_json", "print_text", "sizes", "table"]
 
 
 def print_json(answer):
     """Print an answer for programs; standard JSON, which has no infinity and no NaN."""
     typer.echo(json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_text(blocks):
+    """Print an answer for people, a blank line between its blocks; what would move a terminal's cursor is spelt out."""
+    text = "\n\n".join(blocks)
+    typer.echo(re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: ascii(found[0])[1:-1], text))
 
 
 def table(rows, header=None, right=()):
@@ -65,6 +72,8 @@ def plain(value):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # of a file: JSON as Python reads it has NaN
     if not isinstance(value, Quantity):
         return value
     number = float(base(value).magnitude)

@@ -71,7 +71,7 @@ def show(
     as_json: AsJson = False,
 ):
     """Show what follows from a scenario: times, ratios, attention state, and what its node holds."""
-    from costlib.cli.printed import print_json
+    from costlib.cli.printed import print_json, print_text
     from costlib.scenario import load
 
     case = load(scenario)
@@ -81,7 +81,7 @@ def show(
     blocks = [_parts(case), _explained(case, values) if explain else _table(values)]
     if values["node-pool"].magnitude < 0:
         blocks.append("The node has no room for this model.")
-    return typer.echo("\n\n".join(blocks))
+    return print_text(blocks)
 
 
 def _values(case):
