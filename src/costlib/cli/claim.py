@@ -3,7 +3,6 @@
 import math
 from typing import Annotated, Any
 
-
 from costlib.cli.options import LONGEST, AsJson, Explain, WeightPrecision, sized
 
 __all__ = ["claim"]

@@ -128,5 +128,6 @@ def refusal(refused, answer, as_json):
         print_json(plain(answer))
     else:
         typer.echo(f"costlib: refused: {refused}", err=True)
-        typer.echo("If you know better, say so with --assume FIELD=VALUE.", err=True)
+        if "--assume" not in refused.why:
+            typer.echo("If you know better, say so with --assume FIELD=VALUE.", err=True)
     return typer.Exit(3)

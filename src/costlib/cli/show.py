@@ -39,7 +39,13 @@ ROWS = [
         4,
         "{node.accelerators} × {accelerator.memory} − {model.parameters} × {reserve.weights} − {reserve.runtime}",
     ),
-    ("resident-trajectories", "contexts that the node holds", "trajectory", 9, "{node-pool} / {own-context-state}"),
+    (
+        "resident-trajectories",
+        "contexts that the node holds",
+        "trajectory",
+        9,
+        "⌊max(0 GB, {node-pool}) / {own-context-state}⌋",
+    ),
     (
         "trajectory-time",
         "time of a trajectory",
