@@ -122,8 +122,8 @@ def read_table(table, where, assume=(), name=None):
             "what is like an architecture that is known can be read as that one: --assume model_type=llama",
         )
     family = FAMILIES[model_type]
-    aliases = {"dtype": ("torch_dtype",), **_known("aliases").get(model_type, {}), **family.names}
-    f = Fields(text, where, _known("defaults").get(model_type), aliases)
+    aliases = {"dtype": ("torch_dtype",), **known("aliases").get(model_type, {}), **family.names}
+    f = Fields(text, where, known("defaults").get(model_type), aliases)
     caches, states = kept_layers(family, f)
     _note_what_is_not_counted(f)
     config = ModelConfig(
@@ -202,10 +202,10 @@ def unnested(table, where):
         if any(inner.get(deeper) is not None for deeper in NESTED):
             return unnested(text, f"{where}: {key}")
         if text.get("model_type") is None:
-            text["model_type"] = _known("texts").get(table.get("model_type"), table.get("model_type"))
+            text["model_type"] = known("texts").get(table.get("model_type"), table.get("model_type"))
         return text
     text = dict(table)
-    text["model_type"] = _known("texts").get(table.get("model_type"), table.get("model_type"))
+    text["model_type"] = known("texts").get(table.get("model_type"), table.get("model_type"))
     return text
 
 
@@ -222,7 +222,7 @@ def _assumption(text, item):
 
 
 @cache
-def _known(what):
+def known(what):
     """Of each architecture: what its public code takes for a field that a file omits, and the fields' other names."""
     return json.loads(resources.files("costlib.model_config").joinpath("defaults.json").read_text())[what]
 
