@@ -202,11 +202,16 @@ def unnested(table, where):
         if any(inner.get(deeper) is not None for deeper in NESTED):
             return unnested(text, f"{where}: {key}")
         if text.get("model_type") is None:
-            text["model_type"] = known("texts").get(table.get("model_type"), table.get("model_type"))
+            text["model_type"] = _text_type(table.get("model_type"))
         return text
     text = dict(table)
-    text["model_type"] = known("texts").get(table.get("model_type"), table.get("model_type"))
+    text["model_type"] = _text_type(table.get("model_type"))
     return text
+
+
+def _text_type(model_type):
+    """The architecture of the language model inside one that also sees or hears."""
+    return known("texts").get(model_type, model_type) if isinstance(model_type, str) else model_type
 
 
 def _assumption(text, item):
