@@ -18,7 +18,7 @@ from costlib import catalog
 from costlib.book.stated import rows
 from costlib.cli import main, printed
 from costlib.cli.fit import Rank
-from costlib.cli.show import ROWS, _formulas, _values
+from costlib.cli.show import ROWS, derived, formulas
 from costlib.model_config import read
 from costlib.scenario import VARIABLE, load
 from costlib.units import Quantity, quantity
@@ -216,6 +216,12 @@ def test_fit_counts_sessions_and_says_why_not(run):
     assert FIT_LLAMA in out
 
 
+def test_fit_explains_room_and_sessions(run):
+    out = run("fit", LLAMA, "--weights", "42 GB", "--context", "32768", "--accelerator", "h100-sxm", "--explain")[1]
+    assert "room = 90 % × 85.52 GB − 42 GB / 2 − 2 GB = 53.97 GB  sessions = ⌊53.97 GB / 5.369 GB⌋ = 10" in out
+    assert re.search(r"^h100-sxm +Memory that nvidia-smi reports.* https://", out, re.M)
+
+
 def test_fit_shows_of_each_accelerator_the_fewest_that_do(run, answer):
     every = answer("fit", LLAMA, "--weights", "42 GB")["fits"]
     assert {(row["accelerator"], row["count"]) for row in every} == {
@@ -236,8 +242,8 @@ def test_the_longest_context_fits_and_one_token_more_does_not(answer, config):
     assert partly
     for row in partly:
         rank = Rank(model, quantity("65536 token"), bf16, row["count"])
-        assert rank._state(row["longest_context"]).magnitude <= row["room_bytes"]
-        assert rank._state(row["longest_context"] + 1).magnitude > row["room_bytes"]
+        assert rank.state(row["longest_context"]).magnitude <= row["room_bytes"]
+        assert rank.state(row["longest_context"] + 1).magnitude > row["room_bytes"]
 
 
 def test_heads_are_split_and_then_repeated():
@@ -245,7 +251,7 @@ def test_heads_are_split_and_then_repeated():
     model, length, bf16 = read(NEMOTRON), quantity("1000 token"), quantity("2 byte/element")
     growing, constant = model.bytes_per_token(bf16) * length, model.constant_state()
     for count, share in ((1, 1), (2, 1 / 2), (8, 1 / 2)):
-        kept = Rank(model, length, bf16, count)._state(1000)
+        kept = Rank(model, length, bf16, count).state(1000)
         assert kept.m_as("byte") == pytest.approx((growing * share + constant / count).m_as("byte"), rel=1e-12)
 
 
@@ -331,14 +337,14 @@ def scenario(request, tmp_path):
 def test_each_formula_gives_the_value_beside_it(scenario):
     """Read as arithmetic; it quotes other values as printed, so that two digits agree."""
     case = load(scenario)
-    values = _values(case)
-    formulas, _ = _formulas(case, values)
+    values = derived(case)
+    texts, _ = formulas(case, values)
     for key, _, unit, *_ in ROWS:
-        text = re.sub(r"-?\d[\d,.]*(?: [A-Za-zµ][\w/µ· ]*?)?(?=[)⌋]| [×/+−]|, |$)", r"q('\g<0>')", formulas[key])
+        text = re.sub(r"-?\d[\d,.]*(?: [A-Za-zµ][\w/µ· ]*?)?(?=[)⌋]| [×/+−]|, |$)", r"q('\g<0>')", texts[key])
         for ours, of_python in (("×", "*"), ("−", "-"), ("⌊", "floor("), ("⌋", ")")):
             text = text.replace(ours, of_python)
         computed = eval(text, {"q": _read_back, "min": min, "max": max, "floor": lambda x: x.magnitude // 1})
-        assert _number(values[key], unit) == pytest.approx(_number(computed, unit), rel=0.03), formulas[key]
+        assert _number(values[key], unit) == pytest.approx(_number(computed, unit), rel=0.03), texts[key]
 
 
 def _read_back(text):

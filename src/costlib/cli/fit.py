@@ -12,6 +12,7 @@ from costlib.cli.options import (
     AsJson,
     Assume,
     Config,
+    Explain,
     KVPrecision,
     WeightPrecision,
     length,
@@ -23,6 +24,7 @@ from costlib.cli.options import (
 __all__ = ["fit"]
 
 COUNTS = (1, 2, 4, 8)  # accelerators that share the model
+SESSIONS = (("sessions", "state_bytes", "sessions"), ("in vLLM", "vllm_bytes", "sessions_vllm"))
 
 
 def _complete_accelerator(incomplete: str):
@@ -54,6 +56,7 @@ def fit(
         ),
     ] = (),
     assume: Assume = (),
+    explain: Explain = False,
     as_json: AsJson = False,
 ):
     """Say where a model fits: the room beside its weights, the longest context, the sessions at a cap.
@@ -83,7 +86,7 @@ def fit(
     ranks = [Rank(model, case["context"], precision_of(kv_format), count) for count in COUNTS]
     rows = [row for name, part in parts.items() for row in _on(name, part, case, ranks, accelerator or as_json)]
     answer = {**case, "fits": rows, "assumptions": list(model.assumptions), "refused": None}
-    return print_json(plain(answer)) if as_json else print_text(_blocks(answer))
+    return print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
 
 
 def _weights(model, weights, precision):
@@ -137,7 +140,7 @@ class Rank:
         self.count, self._model, self._precision = count, self._of(model, count), precision
         self._context = int(context.m_as("token"))
         self._longest = min(model.context_limit or self._context, LONGEST)
-        self._state = functools.cache(self._state)  # asked for again and again, by every accelerator
+        self.state = functools.cache(self.state)  # asked for again and again, by every accelerator
         self._reserved, self._unsplit = self._in_vllm(model, context)
 
     @staticmethod
@@ -153,7 +156,7 @@ class Rank:
             states=tuple(shared(state, "elements", "conv_elements") for state in model.states),
         )
 
-    def _state(self, tokens):
+    def state(self, tokens):
         from costlib.units import Quantity
 
         return self._model.state(Quantity(float(tokens), "token"), self._precision).to("byte")
@@ -169,14 +172,17 @@ class Rank:
             return None, str(error)
 
     def holds(self, room):
-        """The longest context for which there is room, the sessions at the cap, and why there are none."""
+        """What a session takes, the longest context for which there is room, the sessions, and why there are none."""
+        nothing = {"longest_context": 0, "sessions": 0, "sessions_vllm": 0}
         if self._unsplit:
-            return {"longest_context": 0, "sessions": 0, "sessions_vllm": 0, "why_not": self._unsplit}
+            return {"state_bytes": None, "vllm_bytes": None, **nothing, "why_not": self._unsplit}
         lengths, space = range(1, self._longest + 1), room.m_as("byte")
-        state = self._state(self._context)
+        state = self.state(self._context)
         sessions = _sessions(room, state)
         return {
-            "longest_context": bisect.bisect_right(lengths, space, key=lambda tokens: self._state(tokens).magnitude),
+            "state_bytes": state,
+            "vllm_bytes": self._reserved,
+            "longest_context": bisect.bisect_right(lengths, space, key=lambda tokens: self.state(tokens).magnitude),
             "sessions": sessions,
             "sessions_vllm": _sessions(room, self._reserved),
             "why_not": None if sessions else _why_not(room, state),
@@ -190,23 +196,22 @@ def _sessions(room, state):
 
 
 def _why_not(room, state):
+    return "no room beside the weights" if room.magnitude <= 0 else f"a session takes {_gb(state)} on each"
+
+
+def _gb(size, unit="GB"):
     from costlib.units import show
 
-    if room.magnitude <= 0:
-        return "no room beside the weights"
-    return f"a session takes {show(state, 'GB', digits=4)} on each"
+    return show(size, unit, digits=4)
 
 
-def _blocks(answer):
+def _blocks(answer, explain):
     """The answer for people, in blocks."""
     from costlib.cli.printed import table
     from costlib.units import show
 
-    def gb(size, unit="GB"):
-        return show(size, unit, digits=4)
-
     yield (
-        f"{answer['model']}: weights of {gb(answer['weights_bytes'])}, "
+        f"{answer['model']}: weights of {_gb(answer['weights_bytes'])}, "
         f"sessions of {show(answer['context'], digits=15)}, cache in {answer['kv_precision']}"
     )
     sizes = ("memory_bytes", "weights_bytes", "room_bytes")
@@ -215,8 +220,8 @@ def _blocks(answer):
         [
             (
                 f"{row['count']} × {row['accelerator']}",
-                *(gb(row[size]) for size in sizes),
-                gb(row["room_bytes"], "GiB"),
+                *(_gb(row[size]) for size in sizes),
+                _gb(row["room_bytes"], "GiB"),
                 *(f"{row[count]:,}" for count in counts),
                 row["why_not"] or "",
             )
@@ -227,8 +232,37 @@ def _blocks(answer):
     )
     yield (
         f"Memory, weights and room are those of one accelerator, of whose memory the engine may use "
-        f"{show(answer['utilisation'], 'percent')}, {gb(answer['runtime_bytes'])} of that for what is not state.\n"
+        f"{show(answer['utilisation'], 'percent')}, {_gb(answer['runtime_bytes'])} of that for what is not state.\n"
         "Sessions are those for whose state there is room; in vLLM, those for what it reserves."
     )
+    if explain:
+        yield from _explained(answer)
     if answer["assumptions"]:
         yield "\n".join(["Assumed:", *(f"- {text}" for text in answer["assumptions"])])
+
+
+def _explained(answer):
+    """How the numbers of each row come about, and where the sizes of memory come from."""
+    from costlib import catalog
+    from costlib.cli.printed import table
+    from costlib.units import show
+
+    used = f"{show(answer['utilisation'], 'percent')} × "
+    rows = [(f"{row['count']} × {row['accelerator']}", row) for row in answer["fits"]]
+    yield table(
+        [
+            (
+                place,
+                f"room = {used}{_gb(row['memory_bytes'])} − {_gb(answer['weights_bytes'])} / {row['count']}"
+                f" − {_gb(answer['runtime_bytes'])} = {_gb(row['room_bytes'])}",
+                *(
+                    f"{what} = ⌊{_gb(row['room_bytes'])} / {_gb(row[size])}⌋ = {row[what_count]:,}"
+                    for what, size, what_count in SESSIONS
+                    if row["sessions"]
+                ),
+            )
+            for place, row in rows
+        ]
+    )
+    memory = {row["accelerator"]: catalog.part("accelerator", row["accelerator"]).origin["memory"] for _, row in rows}
+    yield table([(name, o.title, o.address) for name, o in memory.items()], ["memory of", "from", ""])

@@ -8,7 +8,7 @@ import typer
 
 from costlib.cli.options import AsJson, Explain
 
-__all__ = ["ROWS", "show"]
+__all__ = ["ROWS", "derived", "formulas", "show"]
 
 # Key, what it is, unit and digits printed as on the pages, and the formula. In a formula, {part.field} is
 # a value of the scenario, {key} another row, and {word} a text that depends on the model (see _words).
@@ -81,7 +81,7 @@ def show(
     from costlib.scenario import load
 
     case = load(scenario)
-    values = _values(case)
+    values = derived(case)
     if as_json:
         return print_json(_plain(case, values))
     blocks = [_parts(case), _explained(case, values) if explain else _table(values)]
@@ -90,7 +90,7 @@ def show(
     return print_text(blocks)
 
 
-def _values(case):
+def derived(case):
     """The value of each row, by the functions that the pages call."""
     from costlib import queueing, roofline, serving, trajectories
     from costlib.units import Quantity
@@ -149,7 +149,7 @@ def _tokens(kind):
     return "{workload.context}" if kind.window is None else f"min({{workload.context}}, {show(kind.window)})"
 
 
-def _formulas(case, values):
+def formulas(case, values):
     """Each row's formula with the values put in, and all inputs that they name, as 'part.field'."""
     from costlib.units import show
 
@@ -196,8 +196,8 @@ def _explained(case, values):
     from costlib.cli.printed import table
     from costlib.units import show
 
-    formulas, inputs = _formulas(case, values)
-    rows = [(key, "=", printed, "=", formulas[key]) for key, printed in _printed(values)]
+    texts, inputs = formulas(case, values)
+    rows = [(key, "=", printed, "=", texts[key]) for key, printed in _printed(values)]
     origins = {name: _origin(case, name) for name in inputs}
     sources = [
         (name, show(value, digits=15), origins[name].title, origins[name].address) for name, value in inputs.items()
@@ -214,7 +214,7 @@ def _plain(case, values):
     from costlib.cli.printed import base, plain
     from costlib.scenario import PARTS
 
-    formulas, _ = _formulas(case, values)
+    texts, _ = formulas(case, values)
     return {
         "scenario": Path(case.file).name or "reference",
         "parts": {name: getattr(case, name).title for name in PARTS},
@@ -224,7 +224,7 @@ def _plain(case, values):
                 "name": name,
                 "value": plain(values[key]),
                 "unit": f"{base(values[key]).units:C}",
-                "formula": formulas[key],
+                "formula": texts[key],
             }
             for key, name, *_ in ROWS
         },
