@@ -20,7 +20,7 @@ __all__ = ["read", "read_table"]
 LARGEST_FILE = 16 * 2**20  # bytes; the longest published config.json has some 100 kB
 NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
 # Architectures that see, of which files without a text_config are published.
-FLAT = ("dots3_note", "hunyuan_vl", "paddleocr_vl", "qwen2_vl", "qwen2_5_vl")
+FLAT = ("dots3_note", "hunyuan_vl", "paddleocr_vl", "qwen2_vl", "qwen2_5_vl", "step3p7")
 FROM_TOP = ("dtype", "torch_dtype", "quantization_config", "tie_word_embeddings")
 
 
