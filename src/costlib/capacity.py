@@ -2,7 +2,7 @@
 
 from costlib import kv_cache
 from costlib.arguments import ArgumentError, extremes, takes
-from costlib.units import Quantity, maximum, minimum
+from costlib.units import Quantity, maximum
 
 __all__ = [
     "break_even_bandwidth",
@@ -100,6 +100,7 @@ def engine_pool(memory, utilisation, weights, non_cache):
     Notes
     -----
     The engine measures what it takes, after loading; on several accelerators the least of their pools counts.
+    The peak that vLLM prints holds the weights already: only what it has beyond them belongs to ``non_cache``.
 
     References
     ----------
@@ -310,8 +311,7 @@ def largest_context(memory, constant, bytes_per_token, window_bytes_per_token=No
     else:
         longest = left / (bytes_per_token + window_bytes_per_token)
         if window is not None:
-            beyond = (left - window * window_bytes_per_token) / bytes_per_token
-            longest = maximum(minimum(longest, window), beyond)
+            longest = maximum(longest, (left - window * window_bytes_per_token) / bytes_per_token)
     nothing = Quantity(0.0, "token")
     tokens = maximum(longest, nothing) // ONE_TOKEN * ONE_TOKEN
     # The quotient may have been rounded across a whole number: look which of its neighbours fits.
