@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import costlib
@@ -141,6 +142,28 @@ def test_kv_reads_a_folder_and_standard_input(answer, tmp_path):
     (folder / "config.json").write_bytes(content)
     needs = [answer("kv", str(folder))["needs"], answer("kv", "-", stdin=content)["needs"]]
     assert needs == [answer("kv", LLAMA)["needs"]] * 2
+
+
+def test_kv_and_fit_read_a_gguf_file(run, answer, tmp_path):
+    """Weights are as large as the tensors that it lists, however they are stored."""
+    gguf = pytest.importorskip("gguf")
+    file = tmp_path / "tiny.gguf"
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_block_count(4)
+    writer.add_context_length(4096)
+    writer.add_embedding_length(64)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_tensor("token_embd.weight", np.zeros((1000, 64), dtype=np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert answer("kv", str(file))["needs"]["total_bytes"] == 4 * 2 * (16 + 16) * 2 * 4096
+    assert answer("fit", str(file))["weights_bytes"] == 1000 * 64 * 2
+    assert "wanted the config.json" in is_bad(run("kv", str(file), "--measure"))
+    file.write_bytes(file.read_bytes()[:100])
+    assert "cut off" in is_bad(run("kv", str(file)))
 
 
 def test_an_assumption_stands_beside_the_result(run, answer):

@@ -100,8 +100,10 @@ def _weights(model, weights, precision):
         return weights
     if model.parameters is None:
         raise InputError(f"{model.name}: how many weights it has is not known here; wanted --weights")
+    if precision is None and hasattr(model.parameters, "size"):  # a GGUF file lists its tensors
+        return model.parameters.size
     if precision is None:
-        if model.fields is None or model.fields.has("quantization_config"):
+        if model.fields.has("quantization_config"):
             raise InputError(f"{model.name}: its weights are quantised; wanted --weight-precision or --weights")
         precision = precision_of(model.fields.text("dtype") or "bf16") * Quantity(1, "element/parameter")
     return serving.weight_bytes(Quantity(float(model.parameters.total), "parameter"), precision)

@@ -81,6 +81,8 @@ def table_of(source):
     if str(source) == "-":
         content = sys.stdin.buffer.read(LARGEST_FILE + 1)
         return _parsed(content, "standard input"), "standard input", None
+    if str(source).lower().endswith(".gguf"):
+        raise InputError(f"{source}: a GGUF file; wanted the config.json of the model")
     path = _found(Path(source))
     return _parsed(_bytes(path), str(path)), str(path), _name_of(path)
 
