@@ -116,6 +116,14 @@ def kept_layers(family, f):
 HEAD_FIELDS = ("num_attention_heads", "num_key_value_heads")  # of no layer, where all recur
 
 
+def widened(f, cache):
+    """A window that no context of the model can fill is none."""
+    limit = f.get("max_position_embeddings")
+    if cache.window is None or not isinstance(limit, int) or cache.window < limit:
+        return cache
+    return replace(cache, window=None, kind="full" if cache.kind in ("sliding", "chunked") else cache.kind)
+
+
 def kept_by(family, f, layer, kind):
     """What one layer keeps."""
     if kind in ("recurrent", "convolution", "both", "both, sliding"):
@@ -128,7 +136,7 @@ def kept_by(family, f, layer, kind):
         cache = replace(cache, window=f.whole(family.window, TOKENS))
     if kind == "chunked":
         cache = replace(cache, window=f.whole("attention_chunk_size", TOKENS))
-    yield cache
+    yield widened(f, cache)
     yield from family.more(f, layer, kind)
 
 
@@ -275,7 +283,8 @@ FAMILIES = {
         " xlm-roberta xlm-roberta-xl xmod".split(),
         OLD,
     ),
-    **dict.fromkeys("gpt2 gpt-sw3 openai-gpt gptj codegen ctrl bloom".split(), replace(OLD, names=GPT2)),
+    **dict.fromkeys("gpt2 gpt-sw3 gptj codegen ctrl".split(), replace(OLD, names=GPT2)),
+    "bloom": replace(OLD, names={**GPT2, "hidden_size": ("n_embed",)}),
     "gpt_neo": Family(by_attention_types, heads_of("num_heads"), count="num_layers"),
     "qwen": Family(all_of("full"), heads_of("num_attention_heads", "kv_channels")),
     "xglm": Family(all_of("full"), heads_of("attention_heads", width="d_model"), count="num_layers"),

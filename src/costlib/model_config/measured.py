@@ -109,7 +109,6 @@ def _built(table, dtype):
         raise ValueError("transformers does not know it")
     config = CONFIG_MAPPING[model_type].from_dict({k: v for k, v in table.items() if k != "quantization_config"})
     config = config.get_text_config(decoder=True)
-    config.pad_token_id = None  # it would be looked for among the tokens, which have no values here
     config._experts_implementation = "batched_mm"
     if hasattr(config, "is_decoder"):
         config.is_decoder = True
@@ -122,11 +121,11 @@ def _cache_after(model, length):
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class NoValues(TorchDispatchMode):
-        """What a tensor's values would decide is taken as false: no shape of the cache hangs on it."""
+        """What a tensor's values would decide is taken for granted: no shape of the cache hangs on it."""
 
         def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
             if operation is torch.ops.aten._local_scalar_dense.default:
-                return 0
+                return args[0].dtype is torch.bool
             if operation is torch.ops.aten.nonzero.default:
                 return torch.empty((0, args[0].ndim), dtype=torch.long, device="meta")
             return operation(*args, **(kwargs or {}))

@@ -25,6 +25,15 @@ HERE = Path(__file__).parent
 COLUMNS = ("model", "tokens", "measured", "read", "parameters", "verdict", "why")
 # Defaults with which an architecture's own code does not run, completed.
 COMPLETED = {
+    **dict.fromkeys(["dots3_note", "dots3_note_text"], {"sliding_window": 512}),
+    "dots1": {"n_routed_experts": 128, "n_shared_experts": 2, "num_experts_per_tok": 6},
+    "fuyu": {"text_config": {"model_type": "persimmon"}},
+    "got_ocr2": {"text_config": {"model_type": "qwen2"}},
+    "moss_transcribe_diarize": {"text_config": {"model_type": "qwen3"}},
+    "mllama": {
+        "text_config": {"model_type": "mllama_text_model", "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38]}
+    },
+    "xmod": {"default_language": "en_XX"},
     "deepseek_v2": {"num_experts_per_tok": 6},
     "glm4_moe": {"head_dim": 128},
     "hunyuan_v1_dense": {"head_dim": 128},
