@@ -323,7 +323,8 @@ def key_caches(app, config):
     ]
     scenario = [Path(_scenario().file)] if _scenario().file else []
     root = Path(app.srcdir)
-    computed_from = _digest(*library, *scenario, root / "requirements.txt")
+    read = (root / "book" / "configs").glob("*.json")
+    computed_from = _digest(*library, *scenario, *read, root / "requirements.txt")
     config.nb_execution_cache_path = str(root / "_build" / ".jupyter_cache" / computed_from)
     config.costlib_state = computed_from + _digest(root / STATED)
 

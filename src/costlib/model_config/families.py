@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from costlib.model_config.attending import (
-    by_layer,
     chatglm,
     compressor,
     falcon,
@@ -20,6 +19,7 @@ from costlib.model_config.attending import (
     inkling,
     jetmoe,
     latent,
+    listed_heads,
     mimo_v2,
     mosaic,
     multi_head,
@@ -270,8 +270,8 @@ FAMILIES = {
     "falcon": Family(all_of("full"), falcon),
     "gpt_bigcode": Family(all_of("full"), multi_query, names=GPT2),
     "chatglm": Family(all_of("full"), chatglm, count="num_layers"),
-    "openelm": Family(all_of("full"), by_layer("num_kv_heads"), count="num_transformer_layers"),
-    "deci": Family(all_of("full"), by_layer("num_key_value_heads_per_layer")),
+    "openelm": Family(all_of("full"), listed_heads("num_kv_heads"), count="num_transformer_layers"),
+    "deci": Family(all_of("full"), listed_heads("num_key_value_heads_per_layer")),
     "mpt": Family(all_of("full"), mosaic, count="n_layers"),
     "dbrx": Family(all_of("full"), mosaic, count="n_layers"),
     # One key and one value on each head: the older ones.

@@ -19,6 +19,8 @@ __all__ = ["read", "read_table"]
 
 LARGEST_FILE = 16 * 2**20  # bytes; the longest published config.json has some 100 kB
 NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
+# Architectures that see, of which files without a text_config are published.
+FLAT = ("dots3_note", "hunyuan_vl", "paddleocr_vl", "qwen2_vl", "qwen2_5_vl", "step3p7")
 FROM_TOP = ("dtype", "torch_dtype", "quantization_config", "tie_word_embeddings")
 
 
@@ -195,11 +197,21 @@ def unnested(table, where):
         if any(inner.get(deeper) is not None for deeper in NESTED):
             return unnested(text, f"{where}: {key}")
         if text.get("model_type") is None:
-            text["model_type"] = known("texts").get(table.get("model_type"), table.get("model_type"))
+            text["model_type"] = _of_text(table.get("model_type"))
         return text
-    text = dict(table)
-    text["model_type"] = known("texts").get(table.get("model_type"), table.get("model_type"))
-    return text
+    model_type = table.get("model_type")
+    if _of_text(model_type) != model_type and model_type not in FLAT and "num_hidden_layers" in table:
+        raise Refused(
+            "text_config",
+            None,
+            f"in {model_type} the fields of the language model stand there; without it, its code takes defaults",
+        )
+    return {**table, "model_type": _of_text(model_type)}
+
+
+def _of_text(model_type):
+    """The architecture of the language model inside one that also sees or hears."""
+    return known("texts").get(model_type, model_type) if isinstance(model_type, str) else model_type
 
 
 def _assumption(text, item):
