@@ -124,6 +124,19 @@ def test_fields_may_be_nested_and_the_top_may_be_of_the_eyes():
     assert kept(nested) == 131072
 
 
+def test_an_architecture_that_sees_wants_its_language_model_nested():
+    with pytest.raises(Refused, match="text_config"):
+        read_table({"model_type": "gemma3", "num_hidden_layers": 7}, "example")
+    flat = {
+        "model_type": "qwen2_vl",
+        "num_hidden_layers": 7,
+        "num_attention_heads": 8,
+        "hidden_size": 1024,
+        "dtype": "bfloat16",
+    }
+    assert kept({**flat, "num_key_value_heads": 2}) == 7 * 2 * 2 * 128 * 2
+
+
 # Refusals
 
 

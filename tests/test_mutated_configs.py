@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from costlib.model_config import InputError, engines, read, read_table
+from costlib.model_config.sources import known
 from costlib.units import Quantity
 
 EXAMPLES = int(os.environ.get("COSTLIB_EXAMPLES", 2000))
@@ -321,3 +322,30 @@ def test_unbent_the_bounds_hold_and_are_not_idle(name):
     state = read_table(config, name).state(Quantity(4096, "token"), TWO_BYTES).m_as("byte")
     assert permitted.largest(4096) < 1000 * state
     assert permitted.smallest(4096) > 1e-6 * state
+
+
+DEFAULTS = [
+    (name, field)
+    for name, config in CONFIGS.items()
+    for text in [config.get("text_config", config)]
+    for field in sorted(text.keys() & known("defaults").get(text["model_type"], {}).keys() - {"model_type"})
+]
+
+
+@pytest.mark.parametrize("name, field", DEFAULTS)
+def test_a_field_that_is_omitted_is_as_the_architecture_has_it(name, field):
+    """The same as if the file said what the architecture's code takes for it, a false and a zero as well."""
+    omitted, said = deepcopy(CONFIGS[name]), deepcopy(CONFIGS[name])
+    text = said.get("text_config", said)
+    del omitted.get("text_config", omitted)[field]
+    text[field] = known("defaults")[text["model_type"]][field]
+    assert answer(omitted) == answer(said)
+
+
+def answer(config):
+    """What is kept of a short and of a long sequence; or that it is refused."""
+    try:
+        model = read_table(config, "config.json")
+    except InputError:
+        return "refused"
+    return [model.state(Quantity(length, "token"), TWO_BYTES) for length in LENGTHS]

@@ -18,7 +18,8 @@ def attention(kind, heads, key_dim, value_dim):
 def heads_and_size(f, layer, prefix=""):
     """Query heads, key-value heads and size of a head of one layer."""
     query = f.at(prefix + "num_attention_heads", layer, HEADS)
-    kv = f.at(prefix + "num_key_value_heads", layer, (0, HEADS[1]), query)
+    by_layer = isinstance(f.get(prefix + "num_key_value_heads"), list)  # there, a layer that does not attend has 0
+    kv = f.at(prefix + "num_key_value_heads", layer, (0, HEADS[1]) if by_layer else HEADS, query)
     if kv and query % kv:
         raise InputError(
             f"{f.where}: {prefix}num_key_value_heads = {kv} does not divide {prefix}num_attention_heads = {query}"
@@ -67,8 +68,17 @@ def sliding_latent(f, layer, kind):
     """Dots: latent attention, of another rank where it has a window."""
     if kind != "sliding":
         return latent(f, layer, kind)
-    rank = f.whole("kv_lora_rank", WIDTH) if f.has("per_layer_config") else f.whole("swa_kv_lora_rank", WIDTH, 1024)
-    return attention("latent, sliding", 1, rank, f.whole("qk_rope_head_dim", WIDTH))
+    prefix, defaults = ("", ()) if f.has("per_layer_config") else ("swa_", (1024, 256, 192))
+    rank, size, unturned = (
+        f.whole(prefix + name, WIDTH, default)
+        for name, default in zip(("kv_lora_rank", "head_dim", "qk_nope_head_dim"), defaults or (None,) * 3, strict=True)
+    )
+    if size <= unturned:
+        raise InputError(
+            f"{f.where}: {prefix}head_dim = {size}; wanted more than {prefix}qk_nope_head_dim = {unturned}"
+        )
+    f.see("swa_num_attention_heads", "swa_num_key_value_heads", "swa_q_lora_rank", "swa_v_head_dim")
+    return attention("latent, sliding", 1, rank, size - unturned)
 
 
 def twice(one):
@@ -93,7 +103,8 @@ def mimo_v2(f, layer, kind):
     f.see("attention_chunk_size", "sliding_window_size")  # the window, under two more names
     prefix = "swa_" if kind == "sliding" else ""
     query = f.whole(prefix + "num_attention_heads", HEADS, f.whole("num_attention_heads", HEADS))
-    kv = f.whole(prefix + "num_key_value_heads", HEADS, 8 if prefix else query)
+    kv = f.whole("num_key_value_heads", HEADS, query)
+    kv = f.whole("swa_num_key_value_heads", HEADS, 2 * kv) if prefix else kv
     key = f.whole(prefix + "head_dim", WIDTH, f.whole("head_dim", WIDTH))
     value = f.whole(prefix + "v_head_dim", WIDTH, f.whole("v_head_dim", WIDTH))
     return attention(kind, kv, key, value)
@@ -142,11 +153,9 @@ def zamba(f, layer, kind):
 
 def half_window(f, layer, kind):
     """ModernBERT: the window counts both sides, of which a decoder sees one."""
-    f.see("sliding_window")
     cache = multi_head(f, layer, kind)
-    if kind == "full":
-        return cache
-    return replace(cache, window=f.whole("local_attention", (2, TOKENS[1])) // 2)
+    window = f.optional("sliding_window", TOKENS) or f.whole("local_attention", (2, TOKENS[1])) // 2
+    return cache if kind == "full" else replace(cache, window=window)
 
 
 def one_head(f, layer, kind):
@@ -170,7 +179,7 @@ def chatglm(f, layer, kind):
     return attention(kind, kv, size, size)
 
 
-def by_layer(name):
+def listed_heads(name):
     """Key-value heads listed layer by layer."""
 
     def kept(f, layer, kind):

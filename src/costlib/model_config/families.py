@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from costlib.model_config.attending import (
-    by_layer,
     chatglm,
     compressor,
     falcon,
@@ -20,6 +19,7 @@ from costlib.model_config.attending import (
     inkling,
     jetmoe,
     latent,
+    listed_heads,
     mimo_v2,
     mosaic,
     multi_head,
@@ -163,7 +163,7 @@ FAMILIES = {
         " ernie4_5_moe exaone flex_olmo gemma glm glm4 glm4_moe granite granitemoe granitemoeshared helium hy_v3"
         " hyperclovax internlm2 internlm3 iquestcoder jais2 llama minicpm nanochat nemotron"
         " musicgen_decoder musicgen_melody_decoder"
-        " olmo olmo2 olmoe orion persimmon phi phi4_multimodal sarvam_moe seed_oss solar_open stablelm telechat2"
+        " olmo olmo2 olmoe orion phi phi4_multimodal sarvam_moe seed_oss solar_open stablelm telechat2"
         " telechat3 yi xverse bitnet".split(),
         PLAIN,
     ),
@@ -252,7 +252,7 @@ FAMILIES = {
     "lara_mini": Family(listed(in_turn("recurrent", "sliding", "recurrent", "full", "sliding")), recurrent=gated_delta),
     "bailing_hybrid": Family(listed(every(6, "layer_group_size", "recurrent")), latent, kimi_delta),
     "kimi_linear": Family(listed(by_kimi_lists), latent, kimi_delta),
-    "minimax": Family(listed(where(lambda i, n: i % 2, "full", "recurrent")), recurrent=lightning),
+    "minimax": Family(listed(every_first(2, others="recurrent")), recurrent=lightning),
     **dict.fromkeys("lfm2 lfm2_moe".split(), Family(listed(by_indices("full_attn_idxs", "convolution", "full")))),
     "lfm3": Family(listed(lfm3_layers)),
     "recurrent_gemma": Family(repeated, recurrent=griffin, window="attention_window_size"),
@@ -270,8 +270,8 @@ FAMILIES = {
     "falcon": Family(all_of("full"), falcon),
     "gpt_bigcode": Family(all_of("full"), multi_query, names=GPT2),
     "chatglm": Family(all_of("full"), chatglm, count="num_layers"),
-    "openelm": Family(all_of("full"), by_layer("num_kv_heads"), count="num_transformer_layers"),
-    "deci": Family(all_of("full"), by_layer("num_key_value_heads_per_layer")),
+    "openelm": Family(all_of("full"), listed_heads("num_kv_heads"), count="num_transformer_layers"),
+    "deci": Family(all_of("full"), listed_heads("num_key_value_heads_per_layer")),
     "mpt": Family(all_of("full"), mosaic, count="n_layers"),
     "dbrx": Family(all_of("full"), mosaic, count="n_layers"),
     # One key and one value on each head: the older ones.
@@ -279,7 +279,7 @@ FAMILIES = {
     "bigbird_pegasus": replace(BART, ignored="attention_type"),
     **dict.fromkeys(
         "baichuan bert bert-generation biogpt camembert data2vec-text electra ernie fuyu git gpt_neox"
-        " gpt_neox_japanese internlm megatron-bert opt rembert roberta roberta-prelayernorm roc_bert roformer"
+        " gpt_neox_japanese internlm megatron-bert opt persimmon rembert roberta roberta-prelayernorm roc_bert roformer"
         " xlm-roberta xlm-roberta-xl xmod".split(),
         OLD,
     ),

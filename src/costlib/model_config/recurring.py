@@ -36,7 +36,7 @@ BYTES = {"float64": 8.0, "float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
 
 def model_precision(f):
     """Bytes of a number of the model as it computes."""
-    return BYTES.get(f.get("dtype"), 2.0)
+    return BYTES.get(f.text("dtype"), 2.0)
 
 
 def mamba1(state, kernel, expand):
