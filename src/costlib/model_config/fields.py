@@ -221,7 +221,7 @@ _HARMLESS = re.compile(
     r"|softcap|logit|temperature|clip|bias$|act_fn|dtype|kernels|impl$|_fp32|fused|rope|rotary|rotate|theta"
     r"|position_embedding|token|use_cache|cache_implementation|tie_|classifier|header|dense_replace|sparse_step|router"
     r"|lm_head|head_bias|max_seq|max_length|^transformers_version$|residual|gating|_gate$|gate_|sinkhorn|hash_layers"
-    r"|prompt|sparsity|feed_forward|pruned_heads|embedding|model_type|q_lora_rank|o_lora_rank|dropout|_factor$|lower_bound"
+    r"|prompt|sparsity|feed_forward|pruned_heads|embedding|model_type|q_lora_rank|o_lora_rank|dropout|(alpha|beta)_factor$|lower_bound"
     r"|per_layer_input|scalar|dense_layers|bidirectional|attn_res_block|activation|parallel|linear_(a|dt|allow)_"
     r"|^(unk|mask|pad|bos|eos|sep|cls|image|audio|video|ignore)_index|encoder_|hidden_act|_act$|dt_rank|random_blocks"
     r"|keep_window|sliding_window_pattern_$"

@@ -15,10 +15,12 @@ from costlib.model_config.precision import SPELLINGS
 from costlib.schema import InputError, nearest
 from costlib.units import show
 
-__all__ = ["read", "read_table"]
+__all__ = ["read", "read_table", "table_of"]
 
 LARGEST_FILE = 16 * 2**20  # bytes; the longest published config.json has some 100 kB
 NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
+# Architectures that see, of which files without a text_config are published.
+FLAT = ("dots3_note", "hunyuan_vl", "paddleocr_vl", "qwen2_vl", "qwen2_5_vl", "step3p7")
 FROM_TOP = ("dtype", "torch_dtype", "quantization_config", "tie_word_embeddings")
 
 
@@ -66,14 +68,23 @@ def read(source, assume=()):
     >>> show(read(file).bytes_per_token(), digits=6)
     '327,680 B/token'
     """
-    if str(source) == "-":
-        return read_table(_parsed(sys.stdin.buffer.read(LARGEST_FILE + 1), "standard input"), "standard input", assume)
-    path = _found(Path(source))
-    if path.suffix.lower() == ".gguf":
+    if str(source).lower().endswith(".gguf"):
         from costlib.model_config.gguf import read_gguf
 
-        return read_gguf(path, assume)
-    return read_table(_parsed(_bytes(path), str(path)), str(path), assume, name=_name_of(path))
+        return read_gguf(_found(Path(source)), assume)
+    table, where, name = table_of(source)
+    return read_table(table, where, assume, name)
+
+
+def table_of(source):
+    """What a source other than a GGUF file holds, how messages call it, and what to call the model."""
+    if str(source) == "-":
+        content = sys.stdin.buffer.read(LARGEST_FILE + 1)
+        return _parsed(content, "standard input"), "standard input", None
+    if str(source).lower().endswith(".gguf"):
+        raise InputError(f"{source}: a GGUF file; wanted the config.json of the model")
+    path = _found(Path(source))
+    return _parsed(_bytes(path), str(path)), str(path), _name_of(path)
 
 
 def read_table(table, where, assume=(), name=None):
@@ -115,8 +126,8 @@ def read_table(table, where, assume=(), name=None):
             "what is like an architecture that is known can be read as that one: --assume model_type=llama",
         )
     family = FAMILIES[model_type]
-    aliases = {"dtype": ("torch_dtype",), **_known("aliases").get(model_type, {}), **family.names}
-    f = Fields(text, where, _known("defaults").get(model_type), aliases)
+    aliases = {"dtype": ("torch_dtype",), **known("aliases").get(model_type, {}), **family.names}
+    f = Fields(text, where, known("defaults").get(model_type), aliases)
     caches, states = kept_layers(family, f)
     _note_what_is_not_counted(f)
     config = ModelConfig(
@@ -195,11 +206,21 @@ def unnested(table, where):
         if any(inner.get(deeper) is not None for deeper in NESTED):
             return unnested(text, f"{where}: {key}")
         if text.get("model_type") is None:
-            text["model_type"] = _known("texts").get(table.get("model_type"), table.get("model_type"))
+            text["model_type"] = _of_text(table.get("model_type"))
         return text
-    text = dict(table)
-    text["model_type"] = _known("texts").get(table.get("model_type"), table.get("model_type"))
-    return text
+    model_type = table.get("model_type")
+    if _of_text(model_type) != model_type and model_type not in FLAT and "num_hidden_layers" in table:
+        raise Refused(
+            "text_config",
+            None,
+            f"in {model_type} the fields of the language model stand there; without it, its code takes defaults",
+        )
+    return {**table, "model_type": _of_text(model_type)}
+
+
+def _of_text(model_type):
+    """The architecture of the language model inside one that also sees or hears."""
+    return known("texts").get(model_type, model_type) if isinstance(model_type, str) else model_type
 
 
 def _assumption(text, item):
@@ -215,7 +236,7 @@ def _assumption(text, item):
 
 
 @cache
-def _known(what):
+def known(what):
     """Of each architecture: what its public code takes for a field that a file omits, and the fields' other names."""
     return json.loads(resources.files("costlib.model_config").joinpath("defaults.json").read_text())[what]
 
