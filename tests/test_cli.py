@@ -24,7 +24,7 @@ from costlib.model_config import read
 from costlib.scenario import VARIABLE, load
 from costlib.units import Quantity, quantity
 
-CONFIGS = Path(__file__).with_name("configs")
+CONFIGS = Path(__file__).parents[1] / "book" / "configs"
 LLAMA = str(CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json")
 GPT_OSS = str(CONFIGS / "openai--gpt-oss-120b.json")
 NEMOTRON = str(CONFIGS / "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8.json")
