@@ -35,7 +35,7 @@ $(INSTALLED): requirements.txt pyproject.toml
 	@touch $@
 
 book: $(INSTALLED)
-	@$(BIN)/python -m costlib > /dev/null
+	@$(BIN)/costlib show > /dev/null
 	@$(BUILD)
 	@echo "The book is built: open $(SITE)/index.html"
 

@@ -12,7 +12,7 @@ from costlib.model_config import InputError, Refused, families, oracle, read, re
 from costlib.model_config.fields import could_matter
 from costlib.units import Quantity, quantity, show
 
-CONFIGS = Path(__file__).parent / "configs"
+CONFIGS = Path(__file__).parents[1] / "book" / "configs"
 LLAMA = {
     "model_type": "llama",
     "num_hidden_layers": 32,

@@ -28,7 +28,7 @@ many = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
-FOLDER = Path(__file__).parent / "configs"
+FOLDER = Path(__file__).parents[1] / "book" / "configs"
 CONFIGS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 LENGTHS = (1, 4097, 10_000_000)
 TWO_BYTES = Quantity(2.0, "byte/element")

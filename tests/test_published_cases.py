@@ -25,7 +25,7 @@ from costlib.serving import decode_time, node_step_time, prefill_time, weights_r
 from costlib.speculation import speedup, tokens_per_pass
 from costlib.units import Quantity, quantity
 
-CONFIGS = Path(__file__).parent / "configs"
+CONFIGS = Path(__file__).parents[1] / "book" / "configs"
 ONE_TOKEN = quantity("1 token")
 BYTE = quantity("1 B/parameter")
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

@@ -25,7 +25,7 @@ from costlib.units import Quantity, quantity, show
 TWO_BYTES = quantity("2 B/element")
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 
-CONFIGS = Path(__file__).parent / "configs"
+CONFIGS = Path(__file__).parents[1] / "book" / "configs"
 # Grouped heads and nothing else; of the first, the public code takes width over heads where none is declared.
 DERIVED = ["llama", "mistral", "mixtral", "olmo2", "granite", "nemotron", "cohere", "stablelm"]
 GQA = [*DERIVED, "qwen3", "glm4"]

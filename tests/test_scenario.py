@@ -285,14 +285,14 @@ def test_a_binary_file_is_refused(tmp_path):
 
 def run(*environment):
     return subprocess.run(
-        [sys.executable, "-m", "costlib"], capture_output=True, text=True, env=os.environ | dict(environment)
+        [sys.executable, "-m", "costlib", "show"], capture_output=True, text=True, env=os.environ | dict(environment)
     )
 
 
 def test_the_command_prints_the_parts_in_force():
     done = run()
     assert done.returncode == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == list(PARTS)
+    assert [line.split()[0] for line in done.stdout.splitlines()[: len(PARTS)]] == list(PARTS)
     assert "H100" in done.stdout
 
 

@@ -9,7 +9,10 @@ from bs4 import BeautifulSoup
 from sphinx.util.inventory import InventoryFile
 
 from conftest import BOOK
+from costlib.book import record_of
 from costlib.book.stated import rows
+from costlib.cli import show as cli_show
+from costlib.scenario import REFERENCE, load
 
 STATED = rows(BOOK / "stated-values.csv")
 FINISHED = {path.stem for path in BOOK.glob("*.md")}
@@ -35,6 +38,13 @@ def cells(site):
 def inventory(site):
     with (site / "objects.inv").open("rb") as file:
         return InventoryFile.load(file, "", lambda base, target: base + target)
+
+
+def test_the_command_shows_what_the_pages_publish(cells):
+    values = cli_show.derived(load(REFERENCE))
+    for key, _, unit, digits, _ in cli_show.ROWS:
+        record = record_of(values[key], unit, digits)
+        assert (record["printed"], record["value"]) == (cells[key]["printed"], cells[key]["value"]), key
 
 
 def test_every_page_of_the_contents_is_built(content):

@@ -1,12 +1,5 @@
-"""Print the scenario in force, or what is wrong with it."""
+"""``python -m costlib``: the command, where its script is not on the path."""
 
-import sys
+from costlib.cli import main
 
-from costlib.scenario import PARTS, InputError, load
-
-try:
-    scenario = load()
-except InputError as error:
-    sys.exit(f"costlib: {error}")
-for name in PARTS:
-    print(f"{name:12} {getattr(scenario, name).title}")
+main()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from costlib.units import Quantity, UnitError, quantity, show
 
-__all__ = ["InputError", "Origin", "Part", "build", "choice", "nearest", "parts", "read", "required", "size"]
+__all__ = ["InputError", "Origin", "Part", "build", "choice", "nearest", "parts", "read", "required", "size", "sized"]
 
 
 class InputError(ValueError):
@@ -118,13 +118,13 @@ def _value(f, given, where):
         if not isinstance(given, str) or not given or given not in f.metadata.get("options", [given]):
             raise InputError(f"{where} = {given!r}; wanted {_wanted(f)}")
         return given
-    return _sized(f, given, where)
+    return sized(f, given, where)
 
 
 _GROUPED_BY_POINTS = re.compile(r"\s*\d{1,3}\.\d{3}\s*(?!thousand|million|billion|trillion)[a-z]")
 
 
-def _sized(f, given, where):
+def sized(f, given, where):
     """A quantity in the field's unit; a bare number only where the unit is a count."""
     meta = f.metadata
     try:

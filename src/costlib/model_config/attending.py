@@ -103,7 +103,8 @@ def mimo_v2(f, layer, kind):
     f.see("attention_chunk_size", "sliding_window_size")  # the window, under two more names
     prefix = "swa_" if kind == "sliding" else ""
     query = f.whole(prefix + "num_attention_heads", HEADS, f.whole("num_attention_heads", HEADS))
-    kv = f.whole(prefix + "num_key_value_heads", HEADS, 8 if prefix else query)
+    kv = f.whole("num_key_value_heads", HEADS, query)
+    kv = f.whole("swa_num_key_value_heads", HEADS, 2 * kv) if prefix else kv
     key = f.whole(prefix + "head_dim", WIDTH, f.whole("head_dim", WIDTH))
     value = f.whole(prefix + "v_head_dim", WIDTH, f.whole("v_head_dim", WIDTH))
     return attention(kind, kv, key, value)
@@ -152,11 +153,9 @@ def zamba(f, layer, kind):
 
 def half_window(f, layer, kind):
     """ModernBERT: the window counts both sides, of which a decoder sees one."""
-    f.see("sliding_window")
     cache = multi_head(f, layer, kind)
-    if kind == "full":
-        return cache
-    return replace(cache, window=f.whole("local_attention", (2, TOKENS[1])) // 2)
+    window = f.optional("sliding_window", TOKENS) or f.whole("local_attention", (2, TOKENS[1])) // 2
+    return cache if kind == "full" else replace(cache, window=window)
 
 
 def one_head(f, layer, kind):

@@ -163,7 +163,7 @@ FAMILIES = {
         " ernie4_5_moe exaone flex_olmo gemma glm glm4 glm4_moe granite granitemoe granitemoeshared helium hy_v3"
         " hyperclovax internlm2 internlm3 iquestcoder jais2 llama minicpm nanochat nemotron"
         " musicgen_decoder musicgen_melody_decoder"
-        " olmo olmo2 olmoe orion persimmon phi phi4_multimodal sarvam_moe seed_oss solar_open stablelm telechat2"
+        " olmo olmo2 olmoe orion phi phi4_multimodal sarvam_moe seed_oss solar_open stablelm telechat2"
         " telechat3 yi xverse bitnet".split(),
         PLAIN,
     ),
@@ -252,7 +252,7 @@ FAMILIES = {
     "lara_mini": Family(listed(in_turn("recurrent", "sliding", "recurrent", "full", "sliding")), recurrent=gated_delta),
     "bailing_hybrid": Family(listed(every(6, "layer_group_size", "recurrent")), latent, kimi_delta),
     "kimi_linear": Family(listed(by_kimi_lists), latent, kimi_delta),
-    "minimax": Family(listed(where(lambda i, n: i % 2, "full", "recurrent")), recurrent=lightning),
+    "minimax": Family(listed(every_first(2, others="recurrent")), recurrent=lightning),
     **dict.fromkeys("lfm2 lfm2_moe".split(), Family(listed(by_indices("full_attn_idxs", "convolution", "full")))),
     "lfm3": Family(listed(lfm3_layers)),
     "recurrent_gemma": Family(repeated, recurrent=griffin, window="attention_window_size"),
@@ -279,7 +279,7 @@ FAMILIES = {
     "bigbird_pegasus": replace(BART, ignored="attention_type"),
     **dict.fromkeys(
         "baichuan bert bert-generation biogpt camembert data2vec-text electra ernie fuyu git gpt_neox"
-        " gpt_neox_japanese internlm megatron-bert opt rembert roberta roberta-prelayernorm roc_bert roformer"
+        " gpt_neox_japanese internlm megatron-bert opt persimmon rembert roberta roberta-prelayernorm roc_bert roformer"
         " xlm-roberta xlm-roberta-xl xmod".split(),
         OLD,
     ),

@@ -93,12 +93,12 @@ def where(predicate, then="full", otherwise="sliding"):
     return lambda f, count: [then if predicate(i, count) else otherwise for i in range(count)]
 
 
-def every_first(n, period):
+def every_first(n, period=None, others="sliding"):
     """Full attention in the first layer and each n-th after it."""
 
     def kinds(f, count):
-        step = f.whole(period, LAYERS, n)
-        return ["sliding" if i % step else "full" for i in range(count)]
+        step = n if period is None else f.whole(period, LAYERS, n)
+        return [others if i % step else "full" for i in range(count)]
 
     return kinds
 

@@ -11,7 +11,9 @@ import csv
 import dataclasses
 import json
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 from costlib.model_config.config import ModelConfig
@@ -50,9 +52,10 @@ COMPLETED = {
 def main(arguments):
     """Write both files; say how it went."""
     write_defaults()
-    rows = [row for name in architectures() for row in compared(name, default_of(name))]
-    for path in map(Path, arguments):
-        rows += compared(path.stem.replace("--", "/"), json.loads(path.read_text()))
+    tables = {name: default_of(name) for name in architectures()}
+    tables |= {Path(path).stem.replace("--", "/"): json.loads(Path(path).read_text()) for path in arguments}
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        rows = [row for found in pool.map(compared, tables, tables.values()) for row in found]
     written = HERE / "oracle.csv.part"
     with written.open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])

@@ -15,7 +15,7 @@ from costlib.model_config.precision import SPELLINGS
 from costlib.schema import InputError, nearest
 from costlib.units import show
 
-__all__ = ["read", "read_table"]
+__all__ = ["read", "read_table", "table_of"]
 
 LARGEST_FILE = 16 * 2**20  # bytes; the longest published config.json has some 100 kB
 NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
@@ -68,14 +68,23 @@ def read(source, assume=()):
     >>> show(read(file).bytes_per_token(), digits=6)
     '327,680 B/token'
     """
-    if str(source) == "-":
-        return read_table(_parsed(sys.stdin.buffer.read(LARGEST_FILE + 1), "standard input"), "standard input", assume)
-    path = _found(Path(source))
-    if path.suffix.lower() == ".gguf":
+    if str(source).lower().endswith(".gguf"):
         from costlib.model_config.gguf import read_gguf
 
-        return read_gguf(path, assume)
-    return read_table(_parsed(_bytes(path), str(path)), str(path), assume, name=_name_of(path))
+        return read_gguf(_found(Path(source)), assume)
+    table, where, name = table_of(source)
+    return read_table(table, where, assume, name)
+
+
+def table_of(source):
+    """What a source other than a GGUF file holds, how messages call it, and what to call the model."""
+    if str(source) == "-":
+        content = sys.stdin.buffer.read(LARGEST_FILE + 1)
+        return _parsed(content, "standard input"), "standard input", None
+    if str(source).lower().endswith(".gguf"):
+        raise InputError(f"{source}: a GGUF file; wanted the config.json of the model")
+    path = _found(Path(source))
+    return _parsed(_bytes(path), str(path)), str(path), _name_of(path)
 
 
 def read_table(table, where, assume=(), name=None):

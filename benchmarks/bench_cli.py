@@ -1,0 +1,40 @@
+"""How long the command takes to answer, from its start in a fresh process to its end."""
+
+import statistics
+import subprocess
+import sys
+
+from compared import timed
+
+TARGET = 0.8  # seconds
+REPEATS = 9
+
+COMMANDS = {
+    "--version": ["--version"],
+    "catalog": ["catalog", "accelerator"],
+    "show": ["show", "--explain"],
+    "claim": "claim --context 262144 --weight-precision int4 --memory 24GB --parameters 74e9".split(),
+}
+
+
+def seconds(arguments):
+    command = [sys.executable, "-m", "costlib", *arguments]
+    return timed(lambda: subprocess.run(command, check=True, capture_output=True))[0]
+
+
+def main():
+    times = {name: [] for name in COMMANDS}
+    for arguments in COMMANDS.values():
+        seconds(arguments)  # once unmeasured: compiles the bytecode and fills the file cache
+    for _ in range(REPEATS):  # one after the other, so that a slow moment falls on all
+        for name, arguments in COMMANDS.items():
+            times[name].append(seconds(arguments))
+    medians = {name: statistics.median(measured) for name, measured in times.items()}
+    for name, median in medians.items():
+        print(f"costlib {name:10} {median:5.2f} s")
+    print(f"target: at most {TARGET} s each")
+    return max(medians.values()) > TARGET
+
+
+if __name__ == "__main__":
+    sys.exit(main())

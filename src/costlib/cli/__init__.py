@@ -1,0 +1,60 @@
+"""The command ``costlib``: one module a command, each of which computes with the library and prints.
+
+A table for people or, with ``--json``, plain numbers for programs go to standard
+output, in one piece; what is wrong goes to standard error. The exit code is 0
+for an answer, 2 for bad input, 3 for a model that is refused.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from costlib.cli import catalog, claim, fit, kv, show
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="What a model keeps in memory, what fits where, and where the numbers come from.",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain text, and 20 ms less
+    pretty_exceptions_enable=False,
+)
+for command in (kv.kv, fit.fit, claim.claim, show.show, catalog.catalog):
+    app.command()(command)
+
+
+def _print_version(wanted):
+    if wanted:
+        from costlib import __version__
+
+        typer.echo(f"costlib {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which this is.")]
+
+
+@app.callback()
+def _options(version: Version = False):
+    pass
+
+
+def main():
+    """Run the command that the command line names."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.reconfigure(errors="backslashreplace")  # where the terminal has no µ, \xb5 and no traceback
+    try:
+        app(prog_name="costlib")
+    except ValueError as error:
+        from costlib.arguments import ArgumentError
+        from costlib.schema import InputError
+        from costlib.units import UnitError
+
+        if not isinstance(error, (InputError, ArgumentError, UnitError)):
+            raise
+        typer.echo(f"costlib: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:  # the disk is full, or standard output is closed
+        typer.echo(f"costlib: cannot write: {error.strerror}", err=True)
+        sys.exit(1)

@@ -1,0 +1,229 @@
+"""``costlib kv``: what a model keeps of a context, and what engines reserve for it."""
+
+import inspect
+from typing import Annotated, Any
+
+import typer
+
+from costlib.cli.options import LONGEST, AsJson, Assume, Config, Explain, KVPrecision, length, refusal, sized, why
+
+__all__ = ["kv"]
+
+
+def kv(
+    config: Config,
+    tokens: Annotated[
+        Any, sized("token", 1, LONGEST, "length of the sequence; by default the model's limit", "N")
+    ] = None,
+    kv_precision: KVPrecision = None,
+    assume: Assume = (),
+    measure: Annotated[
+        bool,
+        typer.Option("--measure", help="Also run the model's public code, without weights, and count what it keeps."),
+    ] = False,
+    explain: Explain = False,
+    as_json: AsJson = False,
+):
+    """Say what a model keeps of one sequence, and what each engine reserves for it."""
+    from costlib.cli.printed import plain, print_json, print_text
+    from costlib.model_config import Refused, read, read_table
+    from costlib.model_config.sources import table_of
+
+    table, where, name = table_of(config) if measure else (None, None, None)
+    try:
+        model = read(config, assume) if table is None else read_table(table, where, assume, name)
+        tokens = length(model, tokens, "--tokens")
+        answer = _answer(model, tokens, kv_precision or model.kv_format)
+    except Refused as refused:
+        unanswered = {"model": config, "needs": None, "reserves": None, "assumptions": list(assume)}
+        answer = {**unanswered, "refused": why(refused)}
+        if table is None or tokens is None:
+            raise refusal(refused, answer, as_json) from None
+    if measure:
+        answer["measured"] = _measured(table, tokens)
+    return print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
+
+
+def _answer(model, tokens, kv_format):
+    """The whole answer, in quantities."""
+    from costlib.model_config.engines import sglang, vllm
+    from costlib.model_config.llama_cpp import llama_cpp
+    from costlib.model_config.precision import precision_of
+
+    asked, engines = (tokens, precision_of(kv_format)), {"vllm": vllm, "sglang": sglang, "llama.cpp": llama_cpp}
+    kept = [_cache(cache, *asked) for cache in model.caches] + [_state(state) for state in model.states]
+    return {
+        "model": model.name,
+        "model_type": model.model_type,
+        "tokens": tokens,
+        "kv_precision": kv_format,
+        "needs": {
+            "total_bytes": model.state(*asked),
+            "bytes_per_token": model.bytes_per_token(asked[1]),
+            "constant_bytes": model.constant_state(),
+            "window_bytes": model.window_state(*asked),
+            "layers": kept,
+        },
+        "reserves": {name: _reserved(engine, model, *asked) for name, engine in engines.items()},
+        "assumptions": list(model.assumptions),
+        "notes": list(model.notes),
+        "fields": _fields(model),
+        "refused": None,
+    }
+
+
+def _cache(cache, tokens, precision):
+    """What attending layers of one kind keep, and how that comes about."""
+    from costlib.units import Quantity, show
+
+    element = show(precision if cache.precision is None else Quantity(cache.precision, "byte/element"), digits=5)
+    entry = f"{cache.heads} × ({cache.key_dim} + {cache.value_dim})"
+    entries = show(cache.entries(tokens), digits=15)
+    each = {(False, False): "each of", (True, False): f"each {cache.stride} of", (True, True): "the rest,"}
+    kept = f"the last {entries}" if cache.window else entries
+    return {
+        "kind": cache.kind,
+        "layers": cache.layers,
+        "total_bytes": cache.state(tokens, precision),
+        "geometry": f"{entry} for {each[cache.stride > 1, cache.remainder]} {kept}",
+        "formula": f"{cache.layers} × {entry} × {element} × {entries}",
+    }
+
+
+def _state(state):
+    """What recurrent layers of one kind keep, and how that comes about."""
+    size = f"{state.elements:,} × {state.precision:g} B + {state.conv_elements:,} × {state.conv_precision:g} B"
+    return {
+        "kind": state.kind,
+        "layers": state.layers,
+        "total_bytes": state.state,
+        "geometry": size,
+        "formula": f"{state.layers} × ({size})",
+    }
+
+
+def _reserved(engine, *asked):
+    """What an engine reserves, and how that comes about; or why it does not serve this."""
+    from costlib.arguments import ArgumentError
+    from costlib.model_config import Refused
+
+    try:
+        reserved = engine(*asked)
+    except (ArgumentError, Refused) as error:
+        return {"refused": {"why": str(error)}}
+    return {
+        "total_bytes": reserved.total,
+        "bytes_per_token": reserved.bytes_per_token,
+        "constant_bytes": reserved.constant,
+        "rows": [{"layers": what, "formula": formula, "total_bytes": size} for what, formula, size in reserved.rows],
+        "assumptions": list(reserved.assumptions),
+        "source": _source(engine),
+    }
+
+
+def _source(function):
+    """Where a function's rules were published: the references of its docstring, in one line."""
+    _, _, references = (inspect.getdoc(function) or "").partition("References\n----------\n")
+    return " ".join(references.partition("\n\n")[0].split())
+
+
+def _fields(model):
+    """The fields of the file that the answer was read from."""
+    if model.fields is None:
+        return {}
+    return {name: value for name, value in model.fields.table.items() if name in model.fields.consulted}
+
+
+def _measured(table, tokens):
+    """What the public code of the model keeps after a prompt of so many tokens, and its parameters."""
+    from costlib.model_config.measured import measured
+    from costlib.units import Quantity
+
+    count = int(tokens.m_as("token"))
+    typer.echo(
+        f"Running the public code of {table.get('model_type')} on {count:,} tokens, without weights ...", err=True
+    )
+    found = measured(table, (count,))
+    return {
+        "total_bytes": Quantity(float(found.bytes(count)), "byte"),
+        "parameters": found.parameters,
+        "precision": "bf16",
+    }
+
+
+def _blocks(answer, explain):
+    """The answer for people, in blocks."""
+    from costlib.cli.printed import table
+
+    if answer["needs"] is not None:
+        yield _headline(answer)
+        yield table(_rows(answer, explain), ["layers", "bytes", "GB", "GiB", ""], right={1, 2, 3})
+    if found := answer.get("measured"):
+        yield _of_the_public_code(answer, found)
+    if explain and answer["needs"] is not None:
+        yield from _explained(answer)
+    yield from _assumed(answer)
+
+
+def _headline(answer):
+    from costlib.units import show
+
+    model = f"{answer['model']} ({answer['model_type']})"
+    return f"{model}: one sequence of {show(answer['tokens'], digits=15)}, cache in {answer['kv_precision']}"
+
+
+def _rows(answer, explain):
+    """What layers of each kind keep, their sum, and what each engine reserves."""
+    from costlib.cli.printed import sizes
+    from costlib.units import show
+
+    needs = answer["needs"]
+    growth = show(needs["bytes_per_token"], "byte/token", digits=15)
+    for kept in needs["layers"]:
+        how = kept["formula" if explain else "geometry"]
+        yield f"{kept['layers']} × {kept['kind']}", *sizes(kept["total_bytes"]), how
+    yield "needed", *sizes(needs["total_bytes"]), f"{growth} more as it grows"
+    for engine, kept in answer["reserves"].items():
+        if "refused" in kept:
+            yield f"reserved by {engine}", "–", "–", "–", kept["refused"]["why"]
+        else:
+            yield f"reserved by {engine}", *sizes(kept["total_bytes"]), "; ".join(kept["assumptions"])
+
+
+def _explained(answer):
+    """How each engine comes to its total and by whose rules, and the fields of the file from which all is read."""
+    from costlib.cli.printed import table
+
+    engines = {engine: kept for engine, kept in answer["reserves"].items() if "refused" not in kept}
+    yield table([(engine, row["layers"], _sum(row)) for engine, kept in engines.items() for row in kept["rows"]])
+    yield table([(engine, kept["source"]) for engine, kept in engines.items()], ["by the rules in", ""])
+    yield table([(name, _short(value)) for name, value in answer["fields"].items()], ["read from", ""])
+
+
+def _sum(row):
+    from costlib.units import show
+
+    return f"{row['formula'].replace(' x ', ' × ')} = {show(row['total_bytes'], 'byte', digits=15)}"
+
+
+def _short(value):
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _of_the_public_code(answer, found):
+    from costlib.units import show
+
+    size = f"{show(found['total_bytes'], 'byte', digits=15)} in {found['precision']}"
+    text = f"Measured: the public model code keeps {size}, and has {found['parameters']:,} parameters."
+    if answer["refused"]:
+        return f"Not read here: {answer['refused']['field']}: {answer['refused']['why']}.\n{text}"
+    return text
+
+
+def _assumed(answer):
+    """What was taken for granted, and what the answer does not contain."""
+    if answer["assumptions"]:
+        yield "\n".join(["Assumed:", *(f"- {text}" for text in answer["assumptions"])])
+    if answer.get("notes"):
+        yield "\n".join(["Note:", *(f"- {text}" for text in answer["notes"])])

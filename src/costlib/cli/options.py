@@ -1,0 +1,133 @@
+"""Options that several commands share, how the text of one becomes a quantity, and what a refusal prints.
+
+What computes is imported when it is needed, so that help and completion are quick.
+"""
+
+from typing import Annotated, Any
+
+import typer
+
+__all__ = [
+    "AsJson",
+    "Assume",
+    "Config",
+    "Explain",
+    "KVPrecision",
+    "WeightPrecision",
+    "length",
+    "refusal",
+    "sized",
+    "why",
+]
+
+
+def sized(unit, low, high, text, metavar, example=""):
+    """An option that takes a quantity of this unit, within limits beyond which it is absurd."""
+    help = f"{text[0].upper()}{text[1:]}{example and f', as in {example}'}."
+    return typer.Option(parser=lambda given: _sized(unit, low, high, text, metavar, given), metavar=metavar, help=help)
+
+
+def _sized(unit, low, high, text, where, given):
+    from costlib import schema
+
+    try:
+        return schema.sized(schema.size(unit, low, high, text), given, where)
+    except schema.InputError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _kv_format(given):
+    from costlib.model_config.precision import precision_of
+    from costlib.schema import InputError
+
+    try:
+        precision_of(given)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from None
+    return given
+
+
+def _weight_precision(given):
+    from costlib.model_config.precision import precision_of
+    from costlib.units import Quantity
+
+    if given[:1].isalpha():
+        return precision_of(_kv_format(given)) * Quantity(1, "element/parameter")
+    return _sized("byte/parameter", 0.1, 8, "stored size of a weight", "SIZE", given)
+
+
+def _complete_format(incomplete: str):
+    from costlib.model_config.precision import FORMATS
+
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
+LONGEST = 10**12  # tokens
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON: sizes in bytes, times in seconds, plain numbers.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Say how each number comes about, and from what.")]
+Config = Annotated[
+    str,
+    typer.Argument(
+        metavar="CONFIG",
+        help="A config.json or a folder that has one, a .gguf file, - for standard input, or the name of a repository.",
+    ),
+]
+Assume = Annotated[
+    list[str],
+    typer.Option(metavar="FIELD=VALUE", help="Take this for granted, and say so beside the result. Can be repeated."),
+]
+KVPrecision = Annotated[
+    Any,
+    typer.Option(
+        parser=_kv_format,
+        autocompletion=_complete_format,
+        metavar="FORMAT",
+        help="Format of the cache, as in bf16, fp8 or q8_0; by default the one that the file declares.",
+    ),
+]
+WeightPrecision = Annotated[
+    Any,
+    typer.Option(
+        parser=_weight_precision,
+        autocompletion=_complete_format,
+        metavar="FORMAT",
+        help="Stored size of a weight, as in int4 or '0.6 byte/parameter'.",
+    ),
+]
+
+
+def length(model, tokens, option):
+    """The tokens asked for, or all that the model was made for."""
+    from costlib.schema import InputError
+    from costlib.units import Quantity
+
+    if tokens is not None:
+        return tokens
+    if model.context_limit is None or model.context_limit > LONGEST:
+        raise InputError(f"{model.name}: states no credible limit of its context; wanted {option}")
+    return Quantity(float(model.context_limit), "token")
+
+
+def why(refused):
+    """A refusal as plain data."""
+    return {
+        "field": refused.field,
+        "given": refused.given,
+        "why": refused.why,
+        "with": refused.with_it,
+        "without": refused.without_it,
+    }
+
+
+def refusal(refused, answer, as_json):
+    """Print a refusal, in words or within the answer that programs expect; what ends the command with code 3."""
+    from costlib.cli.printed import plain, print_json
+
+    if as_json:
+        print_json(plain(answer))
+    else:
+        typer.echo(f"costlib: refused: {refused}", err=True)
+        if "--assume" not in refused.why:
+            typer.echo("If you know better, say so with --assume FIELD=VALUE.", err=True)
+    return typer.Exit(3)

@@ -1,0 +1,82 @@
+"""How an answer is printed: tables that paste as plain text, and JSON of plain numbers."""
+
+import json
+import math
+import re
+
+import typer
+
+from costlib.units import Quantity, show, ureg
+
+__all__ = ["base", "plain", "print_json", "print_text", "sizes", "table"]
+
+
+def print_json(answer):
+    """Print an answer for programs; standard JSON, which has no infinity and no NaN."""
+    typer.echo(json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_text(blocks):
+    """Print an answer for people, a blank line between its blocks; what would move a terminal's cursor is spelt out."""
+    text = "\n\n".join(blocks)
+    typer.echo(re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: ascii(found[0])[1:-1], text))
+
+
+def table(rows, header=None, right=()):
+    """Rows as lines of aligned text.
+
+    Parameters
+    ----------
+    rows : iterable of sequence of str
+    header : sequence of str, optional
+    right : container of int
+        Columns set to the right, as numbers are.
+
+    Returns
+    -------
+    str
+    """
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.table import Table
+
+    rows = [tuple(map(str, row)) for row in rows]
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=header is not None)
+    for column in range(max(map(len, rows), default=0)):
+        name = header[column] if header else ""
+        grid.add_column(name, justify="right" if column in right else "left", no_wrap=True)
+    for row in rows:
+        grid.add_row(*row)
+    written = StringIO()
+    plain_text = {"color_system": None, "markup": False, "emoji": False, "highlight": False}
+    Console(file=written, width=100_000, **plain_text).print(grid)
+    return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
+
+
+def sizes(value):
+    """A size to the byte, in GB and in GiB, because the two are mistaken for each other."""
+    return [show(value, "byte", digits=15), show(value, "GB", digits=4), show(value, "GiB", digits=4)]
+
+
+def base(value):
+    """A quantity in bytes, seconds and whole counts, without prefixes."""
+    in_bits = value.to_base_units()
+    power = in_bits.dimensionality.get("[information]", 0)
+    return in_bits.to(in_bits.units * (ureg.byte / ureg.bit) ** power)
+
+
+def plain(value):
+    """What JSON has for a value or a nest of them: quantities in base units, and null for infinity."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # of a file: JSON as Python reads it has NaN
+    if not isinstance(value, Quantity):
+        return value
+    number = float(base(value).magnitude)
+    if not math.isfinite(number):
+        return None
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number

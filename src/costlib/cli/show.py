@@ -1,0 +1,231 @@
+"""``costlib show``: what follows from a scenario, under the keys that the book's pages publish."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from costlib.cli.options import AsJson, Explain
+
+__all__ = ["ROWS", "derived", "formulas", "show"]
+
+# Key, what it is, unit and digits printed as on the pages, and the formula. In a formula, {part.field} is
+# a value of the scenario, {key} another row, and {word} a text that depends on the model (see _words).
+ROWS = [
+    ("ridge-point", "ridge point", "operation/byte", 3, "{rate} / {accelerator.bandwidth}"),
+    ("prefill-time", "time of a prompt token", "µs/token", 2, "2 op/token/parameter × {active} / {rate}"),
+    (
+        "decode-floor",
+        "least time of an output token",
+        "ms/token",
+        3,
+        "{active} × {precision.weights} / {accelerator.bandwidth}",
+    ),
+    ("output-input-ratio", "output token over prompt token", None, 3, "{decode-floor} / {prefill-time}"),
+    (
+        "critical-batch",
+        "streams up to which a step waits for memory",
+        "stream",
+        3,
+        "{model.parameters} × {precision.weights} / {accelerator.bandwidth} / {prefill-time}",
+    ),
+    ("bytes-per-token", "state of a token", "byte/token", 7, "{entry}"),
+    ("own-context-state", "state of a context", "GB", 3, "{kept}"),
+    (
+        "node-pool",
+        "room for state on the node",
+        "GB",
+        4,
+        "{node.accelerators} × {accelerator.memory} − {model.parameters} × {reserve.weights} − {reserve.runtime}",
+    ),
+    (
+        "resident-trajectories",
+        "contexts that the node holds",
+        "trajectory",
+        9,
+        "⌊max(0 GB, {node-pool}) / {own-context-state}⌋",
+    ),
+    (
+        "trajectory-time",
+        "time of a trajectory",
+        "second",
+        3,
+        "{workload.turns} × ({workload.model_time} + {workload.tool_time})",
+    ),
+    ("live-trajectories", "trajectories alive", "trajectory", 3, "{workload.start_rate} × {trajectory-time}"),
+    (
+        "active-trajectories",
+        "of which inside a model call",
+        "trajectory",
+        3,
+        "{workload.start_rate} × {workload.turns} × {workload.model_time}",
+    ),
+    ("live-state", "state of all that are alive", "TB", 2, "{live-trajectories} × {own-context-state}"),
+]
+
+
+def show(
+    scenario: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SCENARIO]",
+            help="A TOML file; by default the one that COSTLIB_SCENARIO names, or else the reference scenario.",
+        ),
+    ] = None,
+    explain: Explain = False,
+    as_json: AsJson = False,
+):
+    """Show what follows from a scenario: times, ratios, attention state, and what its node holds."""
+    from costlib.cli.printed import print_json, print_text
+    from costlib.scenario import load
+
+    case = load(scenario)
+    values = derived(case)
+    if as_json:
+        return print_json(_plain(case, values))
+    blocks = [_parts(case), _explained(case, values) if explain else _table(values)]
+    if values["node-pool"].magnitude < 0:
+        blocks.append("The node has no room for this model.")
+    return print_text(blocks)
+
+
+def derived(case):
+    """The value of each row, by the functions that the pages call."""
+    from costlib import queueing, roofline, serving, trajectories
+    from costlib.units import Quantity
+
+    model, precision, workload, bandwidth = case.model, case.precision, case.workload, case.accelerator.bandwidth
+    lifetime = trajectories.trajectory_time(workload.turns, workload.model_time, workload.tool_time)
+    share = trajectories.model_share(workload.model_time, workload.tool_time)
+    live = queueing.number_in_system(workload.start_rate, lifetime)
+    state = model.context_state(workload.context, precision.kv_cache)
+    work, no_state = serving.token_operations(model.active), Quantity(0.0, "byte")
+    return {
+        "ridge-point": roofline.ridge_point(case.peak_rate, bandwidth),
+        "prefill-time": serving.prefill_time(model.active, case.peak_rate),
+        "decode-floor": serving.decode_time(model.active, precision.weights, bandwidth),
+        "output-input-ratio": serving.output_input_ratio(case.peak_rate, precision.weights, bandwidth),
+        "critical-batch": serving.critical_batch(case.weights, no_state, work, case.peak_rate, bandwidth),
+        "bytes-per-token": sum(kind.bytes_per_token(precision.kv_cache) for kind in model.attention),
+        "own-context-state": state,
+        "node-pool": case.state_pool,
+        "resident-trajectories": case.resident_sequences(workload.context),
+        "trajectory-time": lifetime,
+        "live-trajectories": live,
+        "active-trajectories": queueing.number_in_system(workload.start_rate, lifetime * share),
+        "live-state": live * state / Quantity(1, "trajectory"),
+    }
+
+
+def _words(case):
+    """The parts of formulas that depend on the model and on the precision computed in."""
+    from costlib.hardware import RATES
+
+    kinds = [(_entry(kind), _tokens(kind)) for kind in case.model.attention]
+    recurrent = ["{model.recurrent_state}"] if case.model.recurrent_state else []
+    return {
+        "rate": f"{{accelerator.{RATES[case.precision.arithmetic]}}}",
+        "active": "{model.active_parameters}" if case.model.active_parameters else "{model.parameters}",
+        "entry": " + ".join(entry for entry, _ in kinds),
+        "kept": " + ".join([f"{tokens} × {entry}" for entry, tokens in kinds] + recurrent),
+    }
+
+
+def _entry(kind):
+    """What a token leaves in layers of one kind."""
+    from costlib.units import show
+
+    if kind.latent_rank is not None:
+        return f"{show(kind.layers)} × ({show(kind.latent_rank)} + {show(kind.rope_dim)}) × {{precision.kv_cache}}"
+    heads = f"{show(kind.kv_heads)} × ({show(kind.key_dim)} + {show(kind.value_dim)})"
+    return f"{show(kind.layers)} × {heads} × {{precision.kv_cache}}"
+
+
+def _tokens(kind):
+    """The tokens of a context that layers of one kind keep."""
+    from costlib.units import show
+
+    return "{workload.context}" if kind.window is None else f"min({{workload.context}}, {show(kind.window)})"
+
+
+def formulas(case, values):
+    """Each row's formula with the values put in, and all inputs that they name, as 'part.field'."""
+    from costlib.units import show
+
+    words, printed, inputs = _words(case), dict(_printed(values)), {}
+
+    def put_in(found):
+        name = found[1]
+        if name in words:
+            return fill(words[name])
+        if name in printed:
+            return printed[name]
+        part, _, field = name.partition(".")
+        inputs[name] = getattr(getattr(case, part), field)
+        return show(inputs[name], digits=15)
+
+    def fill(formula):
+        return re.sub(r"\{([\w.-]+)\}", put_in, formula)
+
+    return {key: fill(formula) for key, *_, formula in ROWS}, inputs
+
+
+def _printed(values):
+    from costlib.units import show
+
+    return [(key, show(values[key], unit, digits)) for key, _, unit, digits, _ in ROWS]
+
+
+def _parts(case):
+    from costlib.cli.printed import table
+    from costlib.scenario import PARTS
+
+    return table([(name, getattr(case, name).title) for name in PARTS])
+
+
+def _table(values):
+    from costlib.cli.printed import table
+
+    names = {key: name for key, name, *_ in ROWS}
+    return table([(key, printed, names[key]) for key, printed in _printed(values)], right={1})
+
+
+def _explained(case, values):
+    """Each value with its formula, then every input with its source."""
+    from costlib.cli.printed import table
+    from costlib.units import show
+
+    texts, inputs = formulas(case, values)
+    rows = [(key, "=", printed, "=", texts[key]) for key, printed in _printed(values)]
+    origins = {name: _origin(case, name) for name in inputs}
+    sources = [
+        (name, show(value, digits=15), origins[name].title, origins[name].address) for name, value in inputs.items()
+    ]
+    return "\n\n".join([table(rows, right={2}), table(sources, ["input", "value", "source", ""], right={1})])
+
+
+def _origin(case, name):
+    part, _, field = name.partition(".")
+    return getattr(case, part).origin[field]
+
+
+def _plain(case, values):
+    from costlib.cli.printed import base, plain
+    from costlib.scenario import PARTS
+
+    texts, _ = formulas(case, values)
+    return {
+        "scenario": Path(case.file).name or "reference",
+        "parts": {name: getattr(case, name).title for name in PARTS},
+        "fits": values["node-pool"].magnitude >= 0,
+        "values": {
+            key: {
+                "name": name,
+                "value": plain(values[key]),
+                "unit": f"{base(values[key]).units:C}",
+                "formula": texts[key],
+            }
+            for key, name, *_ in ROWS
+        },
+    }

@@ -1,0 +1,671 @@
+"""The command: what it prints for people and for programs, how it ends, and that no input gives a traceback."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import costlib
+from conftest import BOOK
+from costlib import catalog
+from costlib.book.stated import rows
+from costlib.cli import main, printed
+from costlib.cli.fit import Rank
+from costlib.cli.show import ROWS, derived, formulas
+from costlib.model_config import read
+from costlib.scenario import VARIABLE, load
+from costlib.units import Quantity, quantity
+
+CONFIGS = Path(__file__).parents[1] / "book" / "configs"
+LLAMA = str(CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json")
+GPT_OSS = str(CONFIGS / "openai--gpt-oss-120b.json")
+NEMOTRON = str(CONFIGS / "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8.json")
+
+
+@pytest.fixture(autouse=True)
+def no_scenario_of_the_readers(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """A function that runs the command here: its exit code, standard output and standard error."""
+
+    def run_here(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["costlib", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return run_here
+
+
+@pytest.fixture
+def answer(run):
+    """A function that runs the command with --json and gives what it printed."""
+
+    def parsed(*arguments, code=0, stdin=b""):
+        ended, out, err = run(*arguments, "--json", stdin=stdin)
+        assert (ended, err) == (code, "")
+        return json.loads(out, parse_constant=pytest.fail)  # NaN and Infinity are no JSON
+
+    return parsed
+
+
+def command(*arguments, **options):
+    """The command in a process of its own."""
+    return subprocess.run([sys.executable, "-m", "costlib", *arguments], capture_output=True, text=True, **options)
+
+
+# kv
+
+AT_131072 = {  # bytes that one sequence needs in bf16
+    "deepseek-ai--DeepSeek-V3": 61 * 576 * 2 * 131_072,
+    "google--gemma-4-26B-A4B": 5 * 2 * 1024 * 2 * 131_072 + 25 * 8 * 512 * 2 * 1024,
+    "meta-llama--Llama-4-Scout-17B-16E-Instruct": 12 * 8 * 256 * 2 * 131_072 + 36 * 8 * 256 * 2 * 8192,
+    "meta-llama--Meta-Llama-3.1-70B": 80 * 8 * 256 * 2 * 131_072,
+    "mistralai--Mixtral-8x7B-v0.1": 32 * 8 * 256 * 2 * 131_072,
+    "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8": 8 * 2 * 256 * 2 * 131_072 + 40 * (4 * 2**20 + 2 * 30_720),
+    "openai--gpt-oss-120b": 18 * 8 * 128 * 2 * (131_072 + 128),
+}
+
+
+@pytest.mark.parametrize("name", AT_131072)
+def test_kv_gives_plain_numbers(answer, name):
+    kept = answer("kv", str(CONFIGS / f"{name}.json"), "--tokens", "131072", "--kv-precision", "bf16")
+    needs = kept["needs"]
+    assert kept["model"] == name.replace("--", "/")
+    assert needs["total_bytes"] == AT_131072[name] == sum(layers["total_bytes"] for layers in needs["layers"])
+    assert needs["constant_bytes"] + needs["window_bytes"] + needs["bytes_per_token"] * 131_072 == needs["total_bytes"]
+    assert set(kept["reserves"]) == {"vllm", "sglang", "llama.cpp"}
+    for reserved in kept["reserves"].values():
+        assert reserved["total_bytes"] >= needs["total_bytes"]
+        assert {"bytes_per_token", "constant_bytes", "assumptions"} <= reserved.keys()
+    assert isinstance(kept["assumptions"], list)
+    assert kept["refused"] is None
+
+
+KV_GPT_OSS = """\
+openai/gpt-oss-120b (gpt_oss): one sequence of 32,768 tokens, cache in bf16
+
+layers                           bytes           GB           GiB
+18 × sliding               4,718,592 B  0.004719 GB  0.004395 GiB  8 × (64 + 64) for each of the last 128 tokens
+18 × full              1,207,959,552 B     1.208 GB     1.125 GiB  8 × (64 + 64) for each of 32,768 tokens
+needed                 1,212,678,144 B     1.213 GB     1.129 GiB  36,864 B/token more as it grows
+
+Assumed:
+- a cache of 16 bits; the file declares no dtype
+"""
+
+
+def test_kv_for_people(run):
+    """Without the lines of engines: their words belong to the tests of the engines."""
+    code, out, err = run("kv", GPT_OSS, "--tokens", "32768")
+    assert (code, err) == (0, "")
+    assert re.sub(r"^reserved by .*\n", "", out, flags=re.M) == KV_GPT_OSS
+    assert re.findall(r"^reserved by (\S+) +[\d,]+ B", out, re.M) == ["vllm", "sglang", "llama.cpp"]
+
+
+def test_kv_explains_with_the_values_put_in_and_their_source(run):
+    out = run("kv", NEMOTRON, "--tokens", "32768", "--kv-precision", "q8_0", "--explain")[1]
+    assert "8 × 2 × (128 + 128) × 1.0625 B/element × 32,768 tokens" in out
+    assert "40 × (1,048,576 × 4 B + 30,720 × 2 B)" in out
+    assert re.search(r"^ssm_state_size +128$", out, re.M)
+    assert "vllm/v1/kv_cache_interface.py" in out
+
+
+def test_each_formula_of_layers_gives_its_bytes(answer):
+    for name in AT_131072:
+        for layers in answer("kv", str(CONFIGS / f"{name}.json"), "--tokens", "5000")["needs"]["layers"]:
+            numbers = re.sub(r"(?: B/element| B| tokens?)|,(?=\d{3})", "", layers["formula"])
+            assert eval(numbers.replace("×", "*")) == layers["total_bytes"], layers
+
+
+def test_kv_takes_the_models_limit_where_no_length_is_given(answer):
+    assert answer("kv", LLAMA)["tokens"] == 131_072
+
+
+def test_kv_reads_a_folder_and_standard_input(answer, tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    content = Path(LLAMA).read_bytes()
+    (folder / "config.json").write_bytes(content)
+    needs = [answer("kv", str(folder))["needs"], answer("kv", "-", stdin=content)["needs"]]
+    assert needs == [answer("kv", LLAMA)["needs"]] * 2
+
+
+def test_kv_and_fit_read_a_gguf_file(run, answer, tmp_path):
+    """Weights are as large as the tensors that it lists, however they are stored."""
+    gguf = pytest.importorskip("gguf")
+    file = tmp_path / "tiny.gguf"
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_block_count(4)
+    writer.add_context_length(4096)
+    writer.add_embedding_length(64)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_tensor("token_embd.weight", np.zeros((1000, 64), dtype=np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert answer("kv", str(file))["needs"]["total_bytes"] == 4 * 2 * (16 + 16) * 2 * 4096
+    assert answer("fit", str(file))["weights_bytes"] == 1000 * 64 * 2
+    assert "wanted the config.json" in is_bad(run("kv", str(file), "--measure"))
+    file.write_bytes(file.read_bytes()[:100])
+    assert "cut off" in is_bad(run("kv", str(file)))
+
+
+def test_an_assumption_stands_beside_the_result(run, answer):
+    asked = "kv", LLAMA, "--tokens", "1000", "--assume", "num_key_value_heads=1"
+    kept = answer(*asked)
+    assert kept["needs"]["total_bytes"] == 80 * 256 * 2 * 1000
+    assert any("num_key_value_heads" in text for text in kept["assumptions"])
+    assert "Assumed:\n- num_key_value_heads = 1" in run(*asked)[1]
+
+
+UNKNOWN = json.dumps({"model_type": "unheard_of", "num_hidden_layers": 2}).encode()
+
+
+@pytest.mark.parametrize("asked", [("kv", "-", "--tokens", "10"), ("fit", "-", "--weights", "1 GB")])
+def test_a_refusal_is_an_answer_of_its_own(run, answer, asked):
+    refused = answer(*asked, code=3, stdin=UNKNOWN)["refused"]
+    assert refused.keys() == {"field", "given", "why", "with", "without"}
+    assert (refused["field"], refused["given"]) == ("model_type", "unheard_of")
+    code, out, err = run(*asked, stdin=UNKNOWN)
+    assert (code, out) == (3, "")
+    assert err.startswith("costlib: refused: model_type = 'unheard_of'") and refused["why"] in err
+
+
+def test_a_refusal_shows_what_json_does_not_have(answer):
+    config = (
+        b'{"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64, "kv_x": NaN}'
+    )
+    assert answer("kv", "-", "--tokens", "10", code=3, stdin=config)["refused"]["given"] == "nan"
+
+
+def test_a_model_of_ours_may_also_be_measured(run, monkeypatch):
+    """By the public code, which is not installed for the tests: its place is taken."""
+    from costlib.model_config import measured
+
+    found = measured.Measured(7, {10: (measured.Kept("keys", (1, 8, 10, 128), 2),)})
+    monkeypatch.setattr(measured, "measured", lambda table, lengths: found)
+    code, out, err = run("kv", LLAMA, "--tokens", "10", "--measure")
+    assert (code, err.split()[0]) == (0, "Running")
+    assert "Measured: the public model code keeps 20,480 B in bf16, and has 7 parameters." in out
+    code, out, _ = run("kv", "-", "--tokens", "10", "--measure", stdin=UNKNOWN)
+    assert code == 0
+    assert out.startswith("Not read here: model_type") and "Measured: " in out
+
+
+def test_without_the_public_code_nothing_is_measured(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    code, out, err = run("kv", LLAMA, "--tokens", "10", "--measure")
+    assert (code, out) == (2, "")
+    assert "costlib[measure]" in err
+
+
+# fit
+
+
+FIT_LLAMA = """
+accelerators    memory  weights       room              longest  sessions  in vLLM
+1 × h100-sxm  85.52 GB    42 GB   32.97 GB   30.70 GiB  100,612         3        3
+2 × h100-sxm  85.52 GB    21 GB   53.97 GB   50.26 GiB  131,072        10       10
+4 × h100-sxm  85.52 GB  10.5 GB   64.47 GB   60.04 GiB  131,072        24       24
+8 × h100-sxm  85.52 GB  5.25 GB   69.72 GB   64.93 GiB  131,072        51       51
+1 × l4        24.15 GB    42 GB  -22.26 GB  -20.73 GiB        0         0        0  no room beside the weights
+2 × l4        24.15 GB    21 GB  -1.262 GB  -1.176 GiB        0         0        0  no room beside the weights
+4 × l4        24.15 GB  10.5 GB   9.238 GB   8.603 GiB  112,763         3        3
+8 × l4        24.15 GB  5.25 GB   14.49 GB   13.49 GiB  131,072        10       10
+"""
+
+
+def test_fit_counts_sessions_and_says_why_not(run):
+    """42 GB of weights on 90 % of each card, and 2 GB for the runtime."""
+    asked = ["--weights", "42 GB", "--context", "32768", "--accelerator", "h100-sxm", "--accelerator", "l4"]
+    code, out, _ = run("fit", LLAMA, *asked)
+    assert code == 0
+    assert FIT_LLAMA in out
+
+
+def test_fit_explains_room_and_sessions(run):
+    out = run("fit", LLAMA, "--weights", "42 GB", "--context", "32768", "--accelerator", "h100-sxm", "--explain")[1]
+    assert "room = 90 % × 85.52 GB − 42 GB / 2 − 2 GB = 53.97 GB  sessions = ⌊53.97 GB / 5.369 GB⌋ = 10" in out
+    assert re.search(r"^h100-sxm +Memory that nvidia-smi reports.* https://", out, re.M)
+
+
+def test_fit_shows_of_each_accelerator_the_fewest_that_do(run, answer):
+    every = answer("fit", LLAMA, "--weights", "42 GB")["fits"]
+    assert {(row["accelerator"], row["count"]) for row in every} == {
+        (name, count) for name in catalog.names("accelerator") for count in (1, 2, 4, 8)
+    }
+    shown = re.findall(r"^(\d) × (\S+)", run("fit", LLAMA, "--weights", "42 GB")[1], re.M)
+    assert [name for _, name in shown] == catalog.names("accelerator")
+    for count, name in shown:
+        fitting = [row["count"] for row in every if row["accelerator"] == name and row["sessions"]]
+        assert int(count) == min(fitting, default=8)
+
+
+@pytest.mark.parametrize("config", [LLAMA, GPT_OSS, NEMOTRON])
+def test_the_longest_context_fits_and_one_token_more_does_not(answer, config):
+    model, bf16 = read(config), quantity("2 byte/element")
+    asked = "fit", config, "--weights", "1 GB", "--context", "65536", "--utilisation", "0.05", "--runtime", "1 GB"
+    partly = [row for row in answer(*asked)["fits"] if 0 < row["longest_context"] < model.context_limit]
+    assert partly
+    for row in partly:
+        rank = Rank(model, quantity("65536 token"), bf16, row["count"])
+        assert rank.state(row["longest_context"]).magnitude <= row["room_bytes"]
+        assert rank.state(row["longest_context"] + 1).magnitude > row["room_bytes"]
+
+
+def test_heads_are_split_and_then_repeated():
+    """Of two key-value heads each of eight accelerators keeps one; of the recurrent state, an eighth."""
+    model, length, bf16 = read(NEMOTRON), quantity("1000 token"), quantity("2 byte/element")
+    growing, constant = model.bytes_per_token(bf16) * length, model.constant_state()
+    for count, share in ((1, 1), (2, 1 / 2), (8, 1 / 2)):
+        kept = Rank(model, length, bf16, count).state(1000)
+        assert kept.m_as("byte") == pytest.approx((growing * share + constant / count).m_as("byte"), rel=1e-12)
+
+
+def test_heads_that_cannot_be_split_are_said_to(answer):
+    rows = answer("fit", LLAMA, "--weights", "1 GB", 
+                  "--assume", "num_attention_heads=48", "--assume", "num_key_value_heads=6", "--assume", "head_dim=128",
+                  "--accelerator", "h200-sxm")["fits"]  # fmt: skip
+    assert [row["why_not"] is None for row in rows] == [True, True, False, False]
+    assert rows[2]["sessions"] == 0 and "6 key-value heads" in rows[2]["why_not"]
+
+
+def test_weights_come_from_the_parameters_where_these_are_known(run, monkeypatch):
+    known = replace(read(LLAMA), parameters=type("Known", (), {"total": 10**9}))
+    monkeypatch.setattr("costlib.model_config.read", lambda *_: known)
+    assert "weights of 2 GB" in run("fit", LLAMA)[1]
+    assert "weights of 0.5 GB" in run("fit", LLAMA, "--weight-precision", "int4")[1]
+    monkeypatch.setattr("costlib.model_config.read", lambda *_: replace(known, parameters=None))
+    assert "wanted --weights" in run("fit", LLAMA)[2]
+
+
+def test_quantised_weights_have_to_be_given(run):
+    code, out, err = run("fit", str(CONFIGS / "deepseek-ai--DeepSeek-V3.json"))
+    assert (code, out) == (2, "")
+    assert "wanted --weight" in err
+
+
+# claim
+
+CLAIM = ["claim", "--memory", "24 GB", "--context", "262144", "--parameters", "74 billion",
+         "--weight-precision", "2 bit/parameter"]  # fmt: skip
+
+
+def test_a_claim_leaves_so_much_to_a_token(answer):
+    """The article's: 4 GB after the runtime; read as GiB, 16 KiB a token are 32 layers in int8 and 16 in bf16."""
+    left = answer(*CLAIM, "--runtime", "1.5 GB")
+    assert (left["weights_bytes"], left["left_bytes"]) == (18_500_000_000, 4_000_000_000)
+    assert left["bytes_per_token"] == 4e9 / 262_144
+    in_gib = answer(*[f"{18.5e9 / 2**30 + 4} GiB" if text == "24 GB" else text for text in CLAIM])
+    assert in_gib["bytes_per_token"] == pytest.approx(16 * 1024, rel=1e-12)
+    of_two_heads = [row for row in in_gib["feasible"] if (row["kv_heads"], row["head_dim"]) == (2, 128)]
+    assert of_two_heads[0]["most_layers"] == {"bf16": 16, "fp8": 32, "int4": 64}
+
+
+def test_a_claim_that_cannot_hold_is_said_to(run, answer):
+    asked = [text.replace("2 bit", "16 bit") for text in CLAIM]
+    assert "The claim cannot hold: weights and runtime leave nothing for 262,144 tokens" in run(*asked)[1]
+    left = answer(*asked)
+    assert (left["bytes_per_token"], left["feasible"]) == (None, [])
+
+
+def test_a_claim_explains_its_weights(run):
+    assert "= 74,000,000,000 parameters × 2 bit/parameter" in run(*CLAIM, "--explain")[1]
+
+
+# show
+
+
+def test_show_prints_what_the_sources_state(run):
+    """Each of these keys is stated by the sources; nbval checks the pages against the same."""
+    stated = rows(BOOK / "stated-values.csv")
+    shown = dict(re.findall(r"^([a-z-]+)  +(\S.*?)  ", run("show")[1], re.M))
+    common = [key for key, *_ in ROWS if key in stated]
+    assert len(common) >= 10
+    assert {key: shown[key] for key in common} == {key: stated[key].expected for key in common}
+
+
+SCENARIOS = {
+    "reference": "",
+    "mixture with latents": 'model = "deepseek-v3"\naccelerator = "b200-sxm"\nnode = "hgx-8-nvlink-5"',
+    "hybrid": 'model = "nemotron-3-super-120b-a12b"\n[workload]\ncontext = 100000',
+    "windows": 'model = "gpt-oss-120b"',
+    "no room": 'model = "llama-3.1-405b"\naccelerator = "l4"\nnode = "single-pcie-4"',
+}
+
+
+@pytest.fixture(params=SCENARIOS.values(), ids=SCENARIOS)
+def scenario(request, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(request.param, encoding="utf-8")
+    return file
+
+
+def test_each_formula_gives_the_value_beside_it(scenario):
+    """Read as arithmetic; it quotes other values as printed, so that two digits agree."""
+    case = load(scenario)
+    values = derived(case)
+    texts, _ = formulas(case, values)
+    for key, _, unit, *_ in ROWS:
+        text = re.sub(r"-?\d[\d,.]*(?: [A-Za-zµ][\w/µ· ]*?)?(?=[)⌋]| [×/+−]|, |$)", r"q('\g<0>')", texts[key])
+        for ours, of_python in (("×", "*"), ("−", "-"), ("⌊", "floor("), ("⌋", ")")):
+            text = text.replace(ours, of_python)
+        computed = eval(text, {"q": _read_back, "min": min, "max": max, "floor": lambda x: x.magnitude // 1})
+        assert _number(values[key], unit) == pytest.approx(_number(computed, unit), rel=0.03), texts[key]
+
+
+def _read_back(text):
+    """A printed quantity, counts without their unit: 80 layers × 8 heads is a number here."""
+    value = quantity(text.replace(" billion", "e9"))
+    bits = value.to_base_units().dimensionality.get("[information]", 0)
+    seconds = value.to_base_units().dimensionality.get("[time]", 0)
+    return value.to_base_units().magnitude * Quantity(1, "bit") ** bits * Quantity(1, "s") ** seconds
+
+
+def _number(value, unit):
+    value = value if hasattr(value, "magnitude") else Quantity(value, "")
+    return value.to_base_units().magnitude
+
+
+def test_show_gives_plain_numbers(answer, scenario):
+    shown = answer("show", str(scenario))
+    case = load(scenario)
+    assert shown["fits"] == (case.state_pool.magnitude >= 0)
+    assert shown["values"]["node-pool"]["value"] == pytest.approx(case.state_pool.m_as("byte"), rel=1e-12)
+    assert shown["values"]["decode-floor"]["unit"] == "second/token"
+    assert shown["parts"]["model"] == case.model.title
+    assert list(shown["values"]) == [key for key, *_ in ROWS]
+
+
+def test_show_explains_with_the_source_of_each_input(run):
+    out = run("show", "--explain")[1]
+    assert re.search(r"^ridge-point +=.* 1,979 Top/s / 3\.35 TB/s$", out, re.M)
+    assert re.search(r"^accelerator\.bandwidth +3\.35 TB/s +NVIDIA Hopper .*https://", out, re.M)
+    named = {name for name in re.findall(r"^([a-z_]+\.[a-z_0-9]+) ", out, re.M)}
+    assert {"precision.weights", "node.accelerators", "workload.tool_time", "reserve.runtime"} <= named
+
+
+def test_show_takes_the_scenario_that_the_environment_names(run, monkeypatch, scenario):
+    monkeypatch.setenv(VARIABLE, str(scenario))
+    assert run("show")[1] == run("show", str(scenario))[1]
+
+
+def test_show_says_that_a_model_has_no_room(run, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(SCENARIOS["no room"], encoding="utf-8")
+    assert run("show", str(file))[1].endswith("\n\nThe node has no room for this model.\n")
+
+
+# catalog
+
+
+def test_the_catalog_is_listed_by_kind(run, answer):
+    every = answer("catalog")
+    assert [(entry["kind"], entry["name"]) for entry in every] == [
+        (kind, name) for kind in catalog.KINDS for name in catalog.names(kind)
+    ]
+    assert [entry["name"] for entry in answer("catalog", "node")] == catalog.names("node")
+    assert len(run("catalog", "node")[1].splitlines()) == 1 + len(catalog.names("node"))
+
+
+def test_the_catalog_is_searched_in_names_and_titles(answer):
+    assert {entry["kind"] for entry in answer("catalog", "h100")} == {"accelerator", "price"}
+    assert [entry["name"] for entry in answer("catalog", "accelerator", "NVIDIA H100 pcie")] == ["h100-pcie"]
+
+
+def test_an_entry_shows_the_source_of_each_value(run, answer):
+    code, out, _ = run("catalog", "accelerator", "h100-sxm")
+    assert code == 0
+    assert re.search(r"^bandwidth +3\.35 TB/s  \[2\]$", out, re.M)
+    assert re.search(r"^\[2\]  NVIDIA Hopper Architecture .*  https://", out, re.M)
+    assert "neither 80 GB nor 80 GiB" in out
+    values = answer("catalog", "h100-sxm")["values"]  # the name alone is enough
+    assert values["bandwidth"]["value"] == 3_350_000_000_000
+    assert values["bandwidth"]["unit"] == "byte/second"
+    assert values["memory"]["source"]["note"].startswith("As nvidia-smi reports")
+
+
+def test_every_entry_can_be_shown(answer):
+    for kind in catalog.KINDS:
+        for name in catalog.names(kind):
+            assert answer("catalog", kind, name)["values"]
+
+
+# how numbers are printed
+
+
+@pytest.mark.parametrize(
+    "text, number",
+    [("1 kB", 1000), ("2 bit/parameter", 0.25), ("1 hour", 3600), ("50 %", 0.5), ("1e20 B", 1e20), ("3 layer", 3)],
+)
+def test_programs_get_bytes_and_seconds(text, number):
+    given = printed.plain(quantity(text))
+    assert given == number
+    assert isinstance(given, type(number))
+
+
+def test_programs_get_null_for_infinity():
+    assert printed.plain({"crossover": [Quantity(float("inf"), "token"), "kept", None]}) == {
+        "crossover": [None, "kept", None]
+    }
+
+
+def test_a_table_takes_texts_as_they_are():
+    assert printed.table([("a [b] :smile:", "1"), ("µ", "22")], ["what", "n"], right={1}) == (
+        "what            n\na [b] :smile:   1\nµ              22"
+    )
+
+
+def test_no_input_moves_the_cursor(run):
+    config = json.dumps({**json.loads(Path(LLAMA).read_text()), "_name_or_path": "a\x1b[2J\x07b"}).encode()
+    assert run("kv", "-", "--tokens", "10", stdin=config)[1].startswith(r"a\x1b[2J\x07b (llama)")
+
+
+# bad input
+
+TINY = {"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}
+BAD_FILES = {
+    "empty": b"",
+    "binary": bytes(range(256)),
+    "not UTF-8": '{"model_type": "é"}'.encode("latin-1"),
+    "cut short": b'{"model_type": "llama", ',
+    "a list": b"[1, 2]",
+    "a number": b"12",
+    "deeply nested": b"[" * 100_000,
+    "a key twice": b'{"model_type": "llama", "model_type": "llama"}',
+    "no model_type": b"{}",
+    **{
+        f"{field} = {value!r}": json.dumps({**TINY, field: value}).encode()
+        for field, value in [
+            ("num_hidden_layers", -1),
+            ("num_hidden_layers", 10**400),
+            ("num_hidden_layers", 1.5),
+            ("num_hidden_layers", "2"),
+            ("num_hidden_layers", True),
+            ("num_hidden_layers", float("nan")),
+            ("num_hidden_layers", float("inf")),
+            ("num_attention_heads", 0),
+            ("hidden_size", 63),
+            ("model_type", None),
+            ("model_type", ["llama"]),
+            ("num_key_value_heads", {}),
+            ("text_config", 3),
+        ]
+    },
+}
+
+
+def is_bad(ended):
+    code, out, err = ended
+    assert (code, out) == (2, "")
+    assert err.startswith(("costlib: ", "Usage: costlib"))
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES)
+@pytest.mark.parametrize("json_too", [(), ("--json",)], ids=["people", "programs"])
+def test_a_bad_file_is_an_error_of_one_line(run, content, json_too):
+    err = is_bad(run("kv", "-", "--tokens", "10", *json_too, stdin=content))
+    assert err.startswith("costlib: standard input: ") and err.count("\n") == 1
+    is_bad(run("fit", "-", "--weights", "1 GB", *json_too, stdin=content))
+
+
+BAD_COMMANDS = {
+    "unknown command": ["keep"],
+    "unknown option": ["kv", LLAMA, "--token", "3"],
+    "no config": ["kv"],
+    "no such file": ["kv", "no-such-file.json"],
+    "no such folder": ["kv", "/no/such/folder"],
+    "a folder without config": ["kv", str(CONFIGS)],
+    "no such GGUF": ["kv", "no-such-file.gguf"],
+    "no limit to be the length": ["kv", "-"],
+    "length without a number": ["kv", LLAMA, "--tokens", "many"],
+    "negative length": ["kv", LLAMA, "--tokens", "-5"],
+    "zero length": ["kv", LLAMA, "--tokens", "0"],
+    "half a token": ["kv", LLAMA, "--tokens", "0.5"],
+    "NaN": ["kv", LLAMA, "--tokens", "nan"],
+    "huge length": ["kv", LLAMA, "--tokens", "1e30"],
+    "beyond floats": ["kv", LLAMA, "--tokens", "9" * 400],
+    "length in bytes": ["kv", LLAMA, "--tokens", "5 GB"],
+    "decimal comma": ["kv", LLAMA, "--tokens", "0,5"],
+    "unknown format": ["kv", LLAMA, "--kv-precision", "bf61"],
+    "assumption without a value": ["kv", LLAMA, "--assume", "rope"],
+    "assumption without a field": ["kv", LLAMA, "--assume", "=3"],
+    "impossible assumption": ["kv", LLAMA, "--assume", "num_hidden_layers=-3"],
+    "no such accelerator": ["fit", LLAMA, "--weights", "1 GB", "--accelerator", "h100"],
+    "weights without a unit": ["fit", LLAMA, "--weights", "42"],
+    "weights in Gb": ["fit", LLAMA, "--weights", "42 Gb"],
+    "share above one": ["fit", LLAMA, "--weights", "42 GB", "--utilisation", "1.5"],
+    "negative runtime": ["fit", LLAMA, "--weights", "42 GB", "--runtime", "-1 GB"],
+    "claim without memory": ["claim", "--context", "10"],
+    "precision in bytes": [*CLAIM[:-1], "2 byte"],
+    "empty precision": [*CLAIM[:-1], ""],
+    "no such scenario": ["show", "no-such-file.toml"],
+    "a scenario that is a folder": ["show", str(CONFIGS)],
+    "a scenario that is JSON": ["show", LLAMA],
+    "no such entry": ["catalog", "h1000"],
+    "no such kind": ["catalog", "card", "h100-sxm"],
+}
+
+
+@pytest.mark.parametrize("arguments", BAD_COMMANDS.values(), ids=BAD_COMMANDS)
+def test_a_bad_command_says_what_is_wanted(run, arguments):
+    is_bad(run(*arguments, stdin=json.dumps(TINY).encode()))
+
+
+def test_an_absurd_limit_of_the_file_is_no_length(run):
+    for limit in (10**30, 10**400):
+        config = json.dumps({**TINY, "max_position_embeddings": limit}).encode()
+        is_bad(run("kv", "-", stdin=config))
+        assert run("fit", "-", "--context", "100", "--weights", "1 GB", stdin=config)[0] in (0, 2)
+
+
+def test_a_file_that_may_not_be_read(run, tmp_path):
+    file = tmp_path / "config.json"
+    file.symlink_to(file)  # leads nowhere, for any user
+    assert str(file) in is_bad(run("kv", str(file)))
+
+
+# the process
+
+
+def test_the_module_is_the_command():
+    assert command("--version").stdout == f"costlib {costlib.__version__}\n"
+
+
+def test_alone_it_says_what_it_can_do():
+    done = command()
+    assert re.findall(r"^  (kv|fit|claim|show|catalog) ", done.stdout + done.stderr, re.M) == [
+        "kv", "fit", "claim", "show", "catalog"
+    ]  # fmt: skip
+
+
+def test_a_reader_may_leave_early():
+    """As `| head -1` does."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with open(write_end, "wb") as closed:
+        done = subprocess.run([sys.executable, "-m", "costlib", "catalog"], stdout=closed, stderr=subprocess.PIPE)
+    assert done.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_said_to_be():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, "-m", "costlib", "show"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "costlib: cannot write: No space left on device\n")
+
+
+def test_it_can_be_interrupted():
+    waiting = subprocess.Popen(
+        [sys.executable, "-m", "costlib", "kv", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    with waiting:
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(3)  # it reads
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait(10) == 130
+        assert b"Traceback" not in waiting.stderr.read()
+
+
+def test_a_terminal_without_our_letters():
+    done = command(
+        "show", "--explain", env=os.environ | {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}, encoding="latin-1"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"80 GiB \u2212" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["kv", "--help"]])
+def test_help_loads_nothing_that_computes(arguments):
+    code = (
+        "import sys; sys.argv[0] = 'costlib'\n"
+        "from costlib.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "sys.exit(', '.join({'pint', 'numpy', 'rich', 'costlib.units'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_it_answers_where_numpy_is_not_installed():
+    code = "import sys; sys.modules['numpy'] = None; sys.argv[0] = 'costlib'\nfrom costlib.cli import main; main()"
+    for arguments in (["kv", GPT_OSS], ["fit", GPT_OSS, "--weights", "65 GB"], ["show", "--explain"], CLAIM):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "typed, offered",
+    [
+        ("costlib cl", {"claim"}),
+        ("costlib catalog acc", {"accelerator"}),
+        ("costlib catalog accelerator h100", {"h100-sxm", "h100-pcie"}),
+        ("costlib kv x --kv-precision q8", {"q8_0"}),
+        ("costlib claim --weight-precision bf", {"bf16"}),
+        ("costlib fit x --accelerator mi3", {"mi300x", "mi325x", "mi355x"}),
+    ],
+)
+def test_a_shell_completes(typed, offered):
+    words = typed.split()
+    asked = {"_COSTLIB_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    assert set(command(env=os.environ | asked).stdout.split()) == offered
