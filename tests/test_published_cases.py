@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from costlib.model_config.llama_cpp import llama_cpp
 
 from costlib.book import cases as published
 from costlib.book.cases import CASES, PREDICTIONS
@@ -238,6 +239,34 @@ def test_the_blocks_that_vllm_printed(layers, kv, head, pool, blocks):
         kv_precision=quantity("2 B/element"),
     )
     assert found == pytest.approx(blocks, rel=0.005 / pool)
+
+
+def windowed(model_type, layers, window, **more):
+    """A model of which every other layer has a window."""
+    return read_table(
+        {"model_type": model_type, "num_hidden_layers": layers, "sliding_window": window, "dtype": "float16", **more},
+        "c",
+    )
+
+
+def of_kind(reserved, kind):
+    return sum(size.m_as("MiB") for name, _, size in reserved.rows if name.endswith(kind))
+
+
+def test_llama_cpp_keeps_a_window_and_what_it_computes_at_once():
+    """768 cells for a window of 128 of gpt-oss-20b, 18 MiB, not 3; in q8_0 the whole context of 8,192 is 102 MiB."""
+    heads = {"num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "hidden_size": 2880}
+    model = windowed("gpt_oss", 24, 128, **heads)
+    assert of_kind(llama_cpp(model, quantity("8192 token")), "sliding") == 18
+    assert of_kind(llama_cpp(model, quantity("8192 token"), precision_of("q8_0")), "full") == 102
+
+
+def test_llama_cpp_keeps_no_window_longer_than_its_context():
+    """Four slots of Gemma-2-2B share 8,192 cells, of a window of 4,096: 416 MiB of either kind."""
+    heads = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "hidden_size": 2304}
+    model = windowed("gemma2", 26, 4096, **heads)
+    reserved = llama_cpp(model, quantity("2048 token"), sequences=4, unified=True)
+    assert (of_kind(reserved, "full"), of_kind(reserved, "sliding")) == (416, 416)
 
 
 def test_irregular_arrivals_at_one_machine():

@@ -6,19 +6,23 @@ complains of is none that comes out. The address of each stands in its test.
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from gguf import GGUFWriter
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from costlib.model_config import engines, read_table
+from costlib.model_config import read as read_file
 from costlib.model_config.precision import precision_of
 from costlib.schema import InputError
 from costlib.serving import decode_time
 from costlib.speculation import accepted_share, measured_tokens_per_pass
 from costlib.units import Quantity, quantity, show
 
+TWO_BYTES = quantity("2 B/element")
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 
 CONFIGS = Path(__file__).parents[1] / "book" / "configs"
@@ -505,6 +509,63 @@ def test_the_block_of_a_hybrid_is_the_least_whose_page_holds_the_state(kv, head,
     state = value_heads * 128 * 128 * 2 + (2 * 16 * 128 + value_heads * 128) * 3 * 2
     assert page % (16 * per_token) == 0
     assert page - 16 * per_token < state <= page
+
+
+# Headers of GGUF files
+
+
+def header(folder, architecture, layers, **fields):
+    """A GGUF file without weights: names as llama.cpp has them, with underscores for dots."""
+    file = folder / "model.gguf"
+    writer = GGUFWriter(file, architecture)
+    for name, value in {"block_count": layers, "context_length": 131_072, **fields}.items():
+        key = f"{architecture}." + re.sub("^(attention|ssm|shortconv)_", r"\1.", name)
+        writer.add_array(key, value) if isinstance(value, list) else writer.add_uint32(key, value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return read_file(file)
+
+
+def test_a_header_has_heads_and_widths_of_its_own(tmp_path):
+    """The width of the embedding is not them: github.com/KolosalAI/model-memory-calculator/issues/2."""
+    widths = {"attention_key_length": 128, "attention_value_length": 128}
+    model = header(
+        tmp_path, "llama", 32, embedding_length=4096, attention_head_count=32, attention_head_count_kv=8, **widths
+    )
+    assert model.bytes_per_token(TWO_BYTES).m_as("byte/token") == 131_072
+
+
+def test_keys_and_values_of_a_header_may_differ_in_width(tmp_path):
+    """github.com/modelship-ai/modelship/pull/183: (192 + 128) on 128 heads."""
+    widths = {"attention_key_length": 192, "attention_value_length": 128}
+    model = header(
+        tmp_path, "llama", 61, embedding_length=7168, attention_head_count=128, attention_head_count_kv=128, **widths
+    )
+    assert model.bytes_per_token(TWO_BYTES).m_as("byte/token") == (192 + 128) * 128 * 61 * 2
+
+
+def test_the_interval_of_a_header_is_heeded(tmp_path):
+    """github.com/gpustack/gguf-parser-go/issues/28."""
+    recurrent = {"ssm_conv_kernel": 4, "ssm_state_size": 128, "ssm_group_count": 16, "ssm_time_step_rank": 32}
+    recurrent |= {"ssm_inner_size": 4096}
+    model = header(
+        tmp_path, "qwen35moe", 40, embedding_length=2048, attention_head_count=16, attention_head_count_kv=2,
+        attention_key_length=256, attention_value_length=256, full_attention_interval=4, **recurrent,
+    )  # fmt: skip
+    assert model.bytes_per_token(TWO_BYTES).m_as("byte/token") == 20_480
+
+
+def test_heads_of_a_header_may_differ_from_layer_to_layer(tmp_path):
+    """The first alone was read, and it is zero: github.com/gpustack/gguf-parser-go/issues/31."""
+    kv = [0, 0, 8, 0, 0, 8, 0, 0, 8, 0, 8, 0, 8, 0, 8, 0]
+    model = header(
+        tmp_path, "lfm2", 16, embedding_length=2048, attention_head_count=32, attention_head_count_kv=kv,
+        shortconv_l_cache=3,
+    )  # fmt: skip
+    state = model.state(quantity("32768 token"), TWO_BYTES) - model.constant_state()
+    assert state.m_as("MiB") == 384
 
 
 # Units
