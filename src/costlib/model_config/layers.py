@@ -56,8 +56,10 @@ class AttentionCache:
 
     def bytes_per_entry(self, kv_precision):
         """Size of one entry in all these layers."""
-        return self.elements * (kv_precision if self.precision is None else Quantity(self.precision, "byte/element")) * (
-            Quantity(1, "element/token")
+        return (
+            self.elements
+            * (kv_precision if self.precision is None else Quantity(self.precision, "byte/element"))
+            * (Quantity(1, "element/token"))
         )
 
     def state(self, tokens, kv_precision):
