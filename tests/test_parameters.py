@@ -164,7 +164,11 @@ def test_layers_that_predict_are_unknown_where_their_shape_is():
         ({"is_encoder_decoder": True}, "has an encoder"),
         ({"moe_latent_size": 4}, "moe_latent_size = 4 tells of weights"),
         ({"add_cross_attention": True}, "add_cross_attention = True tells of weights"),
-        ({"num_attention_heads": 0}, "num_attention_heads"),
+        ({"num_attention_heads": 0}, "a size is zero"),
+        ({"num_hidden_layers": 10**8}, "100000000 layers"),
+        ({"vocab_size": 10**10}, "no whole number up to"),
+        ({"per_layer_config": [1]}, "per_layer_config = [1] is no part"),
+        ({"per_layer_config": {"1": 5}}, "per_layer_config of layer 1 is 5"),
     ],
 )
 def test_what_is_not_understood_is_refused(change, reason):

@@ -15,7 +15,7 @@ number, or that tells of weights which the family is not known to have, raises
 from dataclasses import dataclass
 
 from costlib.model_config.shapes import FAMILIES
-from costlib.model_config.weights import LEARNED, Sizes, Unknown
+from costlib.model_config.weights import LEARNED, Sizes, Unknown, optional
 
 __all__ = ["Parameters", "Unknown", "parameters"]
 
@@ -72,17 +72,20 @@ def parameters(fields):
     family = fields.get("model_type")
     if fields.get("is_encoder_decoder"):
         raise Unknown(f"{family} has an encoder beside the decoder, which is not counted here")
-    if family not in FAMILIES:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise Unknown(f"what the layers of model_type = {family!r} have is not known here")
     row, model = FAMILIES[family], Sizes(fields)
-    every_expert = row.total(model)
+    try:
+        counted = Parameters(row.total(model), active(row, model), row.embedding(model), predictors(row, model))
+    except ZeroDivisionError:
+        raise Unknown("a size is zero by which another is divided") from None
     for name in ACTIVATIONS:
-        if fields.get(name) in LEARNED and "hidden_act" not in model.consulted:
+        if "hidden_act" not in model.consulted and fields.get(name) in tuple(LEARNED):
             raise Unknown(f"how many weights {name} = {fields[name]!r} has in {family} is not known here")
     for name in TELLING:
         if name not in model.consulted and fields.get(name):
             raise Unknown(f"{name} = {fields[name]!r} tells of weights that {family} is not known to have")
-    return Parameters(every_expert, active(row, model), row.embedding(model), predictors(row, model))
+    return counted
 
 
 def active(row, model):
@@ -97,7 +100,7 @@ def predictors(row, model):
     """Weights of the layers that predict further tokens; None if there are such but not known how built."""
     if row.predicting is None:
         return None if any(model.fields.get(name) for name in PREDICTING) else 0
-    layers = model.get(row.predicting) or 0
+    layers = model[optional(row.predicting)]
     return layers * row.predictor(model) if layers else 0
 
 

@@ -5,6 +5,7 @@ norms, and what stands before, after and beside them, as transformers 5.24 build
 beside the rows counts what the family has to itself.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from costlib.model_config.weights import (
@@ -18,6 +19,7 @@ from costlib.model_config.weights import (
     RMS,
     VOCABULARY,
     Decoder,
+    Sizes,
     Unknown,
     activation,
     by_kind,
@@ -107,7 +109,7 @@ def two_more_positions(c):
 def falcon_heads(c):
     """Key-value heads of Falcon: declared in its newer architecture, in the older one or all."""
     if c["new_decoder_architecture"]:
-        return c[either("num_kv_heads", HEADS)]
+        return c[either("num_kv_heads", "n_head_kv", HEADS)]
     return 1 if c["multi_query"] else c[HEADS]
 
 
@@ -260,13 +262,13 @@ def llama4_experts(c):
     """A mixture in the layers that are listed, or else in every so many."""
     period = every("interleave_moe_layer_step", LLAMA4_EXPERTS, gated("intermediate_size_mlp"))
     listed = not_listed("moe_layers", gated("intermediate_size_mlp"), LLAMA4_EXPERTS)
-    return c[listed if c.listed("moe_layers") else period]
+    return c[period if c.fields.get("moe_layers") is None else listed]
 
 
 def ernie_experts(c):
     """A mixture in every so many layers of a range."""
-    last = c.listed("moe_layer_end_index")
-    within = c["moe_layer_start_index"] <= c.layer and (last in (-1, ()) or c.layer <= last)
+    to_the_end = c.get("moe_layer_end_index") in (-1, None)
+    within = c["moe_layer_start_index"] <= c.layer and (to_the_end or c.layer <= c["moe_layer_end_index"])
     chosen = (c.layer + 1) % c["moe_layer_interval"] == 0
     return c[ERNIE_EXPERTS if within and chosen else gated(bias="use_bias")]
 
@@ -302,7 +304,7 @@ def compressor(rate, width, size):
 
 def compression(kind, ratio):
     """Tokens for each entry of such a layer."""
-    return lambda c: (c.listed("compress_rates") or {}).get(kind, ratio)
+    return lambda c: c.part("compress_rates")[either(kind, ratio)]
 
 
 def v4_indexer(c):
@@ -328,7 +330,7 @@ def v4_attention(c):
 def v4_kind(c):
     """The kind of a layer, from how many tokens its entries stand for."""
     ratios = c.listed("compress_ratios")  # those of the layers that predict come last
-    return V4_KINDS.get(ratios[c.layer]) if c.layer < len(ratios) else None
+    return V4_KINDS.get(ratios[c.layer]) if c.layer < len(ratios) and isinstance(ratios[c.layer], int) else None
 
 
 V4_COMPRESSORS = by_kind(
@@ -530,13 +532,16 @@ def lfm_width(c):
     width = c[INTERMEDIATE]
     if not c["block_auto_adjust_ff_dim"]:
         return width
-    width, factor, step = int(2 * width / 3), c.get("block_ffn_dim_multiplier"), c["block_multiple_of"]
-    return width if factor is None else -(-int(factor * width) // step) * step
+    width, step = 2 * width // 3, c["block_multiple_of"]
+    if "block_ffn_dim_multiplier" not in c:
+        return width
+    return -(-int(c.factor("block_ffn_dim_multiplier") * width) // step) * step
 
 
 def lfm_kind(c):
-    """The kind of a layer of LFM2, by the list of those that attend."""
-    return "full_attention" if c.layer in c.listed("full_attn_idxs") else "conv"
+    """The kind of a layer of LFM2, by the list of those that attend; without one, all do."""
+    listed = c.fields.get("full_attn_idxs") is not None
+    return "conv" if listed and c.layer not in c.listed("full_attn_idxs") else "full_attention"
 
 
 LFM2 = Decoder(
@@ -552,14 +557,14 @@ def bamba_kind(c):
 
 def kimi_kind(c):
     """The kind of a layer of Kimi Linear, by the lists of its file, which count from one."""
-    listed = c.listed("linear_attn_config") or {}
+    part = c.part("linear_attn_config")
     kinds = {"full_attn_layers": "full_attention", "kda_layers": "linear_attention"}
-    return next((kind for name, kind in kinds.items() if c.layer + 1 in listed.get(name, ())), None)
+    return next((kind for name, kind in kinds.items() if c.layer + 1 in part.listed(name)), None)
 
 
 def kimi_size(name, within):
     """A size of Kimi's delta rule: in the part of its file on linear attention, else a field of its own."""
-    return lambda c: (c.listed("linear_attn_config") or {}).get(within) or c[name]
+    return lambda c: c.part("linear_attn_config")[within] if within in c.part("linear_attn_config") else c[name]
 
 
 KIMI_DELTA = channel_delta_rule(
@@ -715,7 +720,7 @@ def mimo_heads(c):
 
 def mimo_kind(c):
     """The kind of a layer of MiMo, by its pattern."""
-    return {0: "full_attention", 1: "sliding_attention"}.get(c.get("hybrid_layer_pattern"))
+    return "sliding_attention" if c["hybrid_layer_pattern"] else "full_attention"
 
 
 def minimax_indexer(c):
@@ -726,8 +731,8 @@ def minimax_indexer(c):
 
 def minimax_kind(c):
     """The kind of a layer of MiniMax-M3, as its file lists them."""
-    listed = (c.listed("sparse_attention_config") or {}).get("sparse_attention_freq")
-    if listed is None or len(listed) != c.depth:
+    listed = c.part("sparse_attention_config").listed("sparse_attention_freq")
+    if len(listed) != c.depth:
         raise Unknown("neither layer_types nor sparse_attention_config tells the kinds of all layers")
     return "minimax_m3_sparse" if listed[c.layer] else "full_attention"
 
@@ -832,6 +837,13 @@ def two_streams(c):
 
 
 DOTS3_BESIDE = total("qk_rope_head_dim", head_gate)  # a norm of the positional key
+
+
+def dots3_window(c):
+    """Attention of Dots 3 over a window, whose sizes the configuration gives for each such layer."""
+    if c.get("per_layer_config") is None:
+        raise Unknown("per_layer_config is not given, and the layers with a window have sizes of their own")
+    return c[latent(bias="attention_bias", beside=DOTS3_BESIDE)]
 
 
 def laguna_gate(c):
@@ -979,29 +991,31 @@ def zaya_attention(c):
 def nas_block(c, part):
     """What a layer of Nemotron-NAS has for attention or feed-forward."""
     blocks = c.listed("block_configs")
-    if len(blocks) != c.depth:
-        raise Unknown(f"block_configs has {len(blocks)} blocks for {c.depth} layers")
-    return blocks[c.layer][part]
+    if len(blocks) != c.depth or not all(isinstance(block, Mapping) for block in blocks):
+        raise Unknown(f"block_configs does not say what each of {c.depth} layers has")
+    return Sizes(blocks[c.layer]).part(part)
 
 
-def nas_attention(c):
-    """Attention of a layer of Nemotron-NAS: its own group size, or a projection, or nothing."""
-    block = nas_block(c, "attention")
-    if block["no_op"]:
-        return 0
-    if block["replace_with_linear"]:
-        return c[HIDDEN] ** 2 + c[HIDDEN]
-    return c[grouped(kv_heads=lambda c: c[HEADS] // block["n_heads_in_group"], bias="attention_bias")] + c[HIDDEN]
+def nas_part(part, block):
+    """Attention or feed-forward of a layer of Nemotron-NAS with its norm, or a projection in its place, or nothing."""
+
+    def count(c):
+        own = nas_block(c, part)
+        if own["no_op"]:
+            return 0
+        return c[HIDDEN] + (c[HIDDEN] ** 2 if own["replace_with_linear"] else c[block])
+
+    return count
 
 
-def nas_feed_forward(c):
-    """Feed-forward of a layer of Nemotron-NAS: its own width, or a projection, or nothing."""
-    block = nas_block(c, "ffn")
-    if block["no_op"]:
-        return 0
-    if block["replace_with_linear"]:
-        return c[HIDDEN] ** 2 + c[HIDDEN]
-    return c[gated(lambda c: -(-int(2 * block["ffn_mult"] * c[HIDDEN] / 3) // 256) * 256, "mlp_bias")] + c[HIDDEN]
+def nas_heads(c):
+    """Key-value heads of a layer of Nemotron-NAS."""
+    return c[HEADS] // nas_block(c, "attention")["n_heads_in_group"]
+
+
+def nas_width(c):
+    """Width of a feed-forward of Nemotron-NAS: two thirds of a multiple of the hidden size, rounded up."""
+    return -(-int(2 * nas_block(c, "ffn").factor("ffn_mult") * c[HIDDEN] / 3) // 256) * 256
 
 
 def mllama_attention(c):
@@ -1060,7 +1074,7 @@ OTHERS = {
             {
                 "indexed_attention": latent(bias="attention_bias", beside=total(DOTS3_BESIDE, indexer)),
                 "full_attention": latent(bias="attention_bias", beside=DOTS3_BESIDE),
-                "sliding_attention": latent(bias="attention_bias", beside=DOTS3_BESIDE),
+                "sliding_attention": dots3_window,
             }
         ),
         feed_forward=sparse(
@@ -1180,7 +1194,12 @@ OTHERS = {
         final_norm=RMS,
         head_bias="lm_head_bias",
     ),
-    "nemotron-nas": Decoder(attention=nas_attention, feed_forward=nas_feed_forward, norms=0, final_norm=RMS),
+    "nemotron-nas": Decoder(
+        attention=nas_part("attention", grouped(kv_heads=nas_heads, bias="attention_bias")),
+        feed_forward=nas_part("ffn", gated(nas_width, "mlp_bias")),
+        norms=0,
+        final_norm=RMS,
+    ),
     "bert": BERT,
     "camembert": BERT,
     "data2vec-text": BERT,

@@ -5,6 +5,7 @@ A block is looked up in the sizes of a layer as a field is: ``c["hidden_size"]``
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 HIDDEN = "hidden_size"
@@ -18,11 +19,13 @@ KINDS = "layer_types"
 CHOSEN = "num_experts_per_tok"
 
 RMS, LAYER = 1, 2  # vectors of a norm: a scale; a scale and a shift
+LARGEST = 10**9  # of a size
+DEEPEST = 10_000  # layers
 LEARNED = {"xielu": 2, "prelu": 1}  # activation functions that have weights
 
 # Other names of the same field.
 ALIASES = {
-    HIDDEN: ("n_embd", "d_model"),
+    HIDDEN: ("n_embd", "n_embed", "d_model"),
     DEPTH: ("n_layer", "n_layers", "num_layers", "decoder_layers", "num_decoder_layers"),
     HEADS: (
         "n_head",
@@ -36,7 +39,14 @@ ALIASES = {
     KINDS: ("layers_block_type", "hybrid_override_pattern"),
     "max_position_embeddings": ("n_positions",),
     "hidden_act": ("hidden_activation", "activation_function", "mlp_hidden_act"),
-    CHOSEN: ("num_experts_per_token",),
+    CHOSEN: ("num_experts_per_token", "moe_topk", "moe_k"),
+    "moe_topk": (CHOSEN,),
+    "moe_k": (CHOSEN,),
+    "n_routed_experts": ("num_experts", "num_local_experts"),
+    "n_shared_experts": ("num_shared_experts",),
+    "num_shared_experts": ("n_shared_experts",),
+    "attention_bias": ("qkv_bias", "use_qkv_bias"),
+    "mlp_bias": ("bias",),
     "tie_word_embeddings": ("tie_embedding",),
     "num_experts": ("num_local_experts",),
     "num_local_experts": ("num_experts",),
@@ -73,11 +83,14 @@ class Sizes:
         """How many layers there are."""
         whole = Sizes(self.fields, consulted=self.consulted)
         kinds = whole.get(KINDS)
-        return whole[DEPTH] if kinds is None or DEPTH in whole else len(kinds)
+        return whole[DEPTH] if DEPTH in whole or not isinstance(kinds, str | list | tuple) else len(kinds)
 
     def layers(self, depth=None):
         """One of these for each layer."""
-        return [Sizes(self.fields, i, self.chosen_only, self.consulted) for i in range(depth or self.depth)]
+        depth = self.depth if depth is None else depth
+        if depth > DEEPEST:
+            raise Unknown(f"a model of {depth} layers is not known here")
+        return [Sizes(self.fields, i, self.chosen_only, self.consulted) for i in range(depth)]
 
     def with_chosen_experts(self):
         """The same, with only the experts that one token goes to."""
@@ -99,21 +112,35 @@ class Sizes:
         return next(iter(given.values()), None)
 
     def listed(self, name):
-        """A field that lists layers, or says something else that is no size."""
-        value = self._read(name)
-        return () if value is None else value
+        """A field that is a list of its own, not a value for each layer; empty if it is not given."""
+        return self._of_kind(name, list | tuple, "list", ())
+
+    def part(self, name):
+        """The fields of a part of the configuration; none if it is not given."""
+        return Sizes(self._of_kind(name, Mapping, "part of a configuration", {}), consulted=set())
 
     def override(self):
         """What the configuration says of this layer alone."""
-        by_layer = self.listed("per_layer_config") if self.layer is not None else {}
-        return next((by_layer[layer] for layer in by_layer if int(layer) == self.layer), {})
+        if self.layer is None:
+            return {}
+        by_layer = self._of_kind("per_layer_config", Mapping, "part of a configuration", {})
+        own = next((by_layer[layer] for layer in by_layer if str(layer).lstrip("0") == str(self.layer or "")), {})
+        if not isinstance(own, Mapping):
+            raise Unknown(f"per_layer_config of layer {self.layer} is {own!r}")
+        return own
+
+    def _of_kind(self, name, kind, called, otherwise):
+        value = self._read(name)
+        if value is not None and not isinstance(value, kind):
+            raise Unknown(f"{name} = {value!r} is no {called}")
+        return otherwise if value is None else value
 
     def _read(self, name):
         self.consulted.add(name)
         return self.fields.get(name)
 
     def _of_layer(self, name, value):
-        by_layer = isinstance(value, list | tuple) or name == "hybrid_override_pattern"
+        by_layer = isinstance(value, list | tuple) or (isinstance(value, str) and name == "hybrid_override_pattern")
         if not by_layer or self.layer is None:
             return value
         if len(value) != self.depth:
@@ -131,8 +158,15 @@ class Sizes:
         value = self.get(what)
         if value is None:
             raise Unknown(f"{what} is not given")
-        if not isinstance(value, int) or value < 0:
-            raise Unknown(f"{what} = {value!r} is no whole number")
+        if not isinstance(value, int) or not 0 <= value <= LARGEST:
+            raise Unknown(f"{what} = {value!r} is no whole number up to {LARGEST}")
+        return value
+
+    def factor(self, name):
+        """A factor that a size is scaled by, which need not be whole."""
+        value = self.get(name)
+        if not isinstance(value, int | float) or not 0 < value <= LARGEST:
+            raise Unknown(f"{name} = {value!r} is no factor")
         return value
 
 
@@ -193,7 +227,8 @@ def four_times(c):
 
 def activation(c):
     """Weights that the activation function learns."""
-    return LEARNED.get(c.get("hidden_act"), 0)
+    name = c.get("hidden_act")
+    return LEARNED.get(name, 0) if isinstance(name, str) else 0
 
 
 # Which of several blocks a layer has.
@@ -209,7 +244,7 @@ def by_kind(kinds, otherwise=None):
 
     def count(c):
         kind = c.get(KINDS) if otherwise is None or KINDS in c else otherwise(c)
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             raise Unknown(f"layer {c.layer} is of kind {kind!r}, which is not known here")
         return c[kinds[kind]]
 
@@ -245,10 +280,11 @@ def has_experts(c):
     kind = c.get("mlp_layer_types")
     if kind is not None:
         return kind != "dense"
-    if isinstance(c.listed("moe_layer_freq"), list | tuple) and c.listed("moe_layer_freq"):
-        return bool(c.get("moe_layer_freq"))
-    if c.get("moe_layer_freq") not in (None, 1):
-        raise Unknown(f"moe_layer_freq = {c.get('moe_layer_freq')!r} is not known here")
+    frequency = c.get("moe_layer_freq")
+    if isinstance(c.fields.get("moe_layer_freq"), list | tuple):  # whether each layer is one
+        return bool(frequency)
+    if frequency not in (None, 1):
+        raise Unknown(f"moe_layer_freq = {frequency!r} is not known here")
     return c.layer >= c[either("first_k_dense_replace", "num_dense_layers")]
 
 
@@ -298,7 +334,9 @@ def latent(bias=False, beside=0):
         if c.get("qk_head_dim") not in (None, key):
             raise Unknown(f"qk_head_dim = {c.get('qk_head_dim')!r} is not qk_nope_head_dim + qk_rope_head_dim = {key}")
         queries = n * key
-        low = c.get("q_lora_rank")
+        low = c["q_lora_rank"] if "q_lora_rank" in c else None
+        if low == 0:
+            raise Unknown("q_lora_rank = 0 is no rank; null says that there is none")
         query = linear(h, queries) if low is None else linear(h, low, c[bias]) + low + linear(low, queries)
         latents = linear(h, rank + rope, c[bias]) + rank
         expanded = linear(rank, n * (c["qk_nope_head_dim"] + c["v_head_dim"]))
@@ -318,6 +356,8 @@ def own_indexer(c):
     kind = c.get("indexer_types")
     if kind not in (None, "full", "shared"):
         raise Unknown(f"indexer_types has {kind!r}, which is not known here")
+    if kind is None and (c.get("index_topk_pattern") or c.get("index_topk_freq") not in (None, 1)):
+        raise Unknown("index_topk_pattern and index_topk_freq are not known here where indexer_types is not given")
     return 0 if kind == "shared" else c[indexer]
 
 
@@ -363,7 +403,7 @@ def experts(number, expert=EXPERT, chosen=CHOSEN, router=None, beside=0):
 def shared(number, width=MOE_INTERMEDIATE, bias=False):
     """Experts that every token passes, built as one feed-forward of their joint width."""
     block = gated(product(number, width), bias=bias)
-    return lambda c: c[block] if c.get(number) else 0
+    return lambda c: c[block] if c[number] else 0
 
 
 # Recurrent mixers.
@@ -382,13 +422,7 @@ def rank_of(field):
 def expanded(field):
     """The hidden size times a factor, which need not be whole."""
 
-    def size(c):
-        factor = c.get(field)
-        if not isinstance(factor, int | float):
-            raise Unknown(f"{field} = {factor!r} is no number")
-        return int(factor * c[HIDDEN])
-
-    return size
+    return lambda c: int(c.factor(field) * c[HIDDEN])
 
 
 def mamba(inner, rank, state, kernel, conv_bias, bias, beside=0):
@@ -507,7 +541,7 @@ class Decoder:
         """All weights."""
         final = self.norm if self.final_norm is None else self.final_norm
         vectors = c[self.embedding_norm] + c[self.positions] + c[final]
-        layers = sum(self.layer(layer) for layer in c.layers(c.get(self.depth)))
+        layers = sum(self.layer(layer) for layer in c.layers(None if c.get(self.depth) is None else c[self.depth]))
         return self.embedding(c) + layers + vectors * c[HIDDEN] + c[self.beside] + self.head(c)
 
     def active(self, c):
@@ -516,4 +550,6 @@ class Decoder:
 
     def predictor(self, c):
         """Weights of a layer that predicts a further token, from the hidden state and an embedding, both normed."""
+        if not c.layers():
+            raise Unknown("layers that predict further tokens are built as the last layer is, but there is none")
         return self.layer(c.layers()[-1]) + linear(2 * c[HIDDEN], c[HIDDEN]) + 3 * c[HIDDEN]
