@@ -1,5 +1,7 @@
 """costlib.capacity: what fits."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,12 +11,21 @@ from costlib.arguments import ArgumentError
 from costlib.capacity import (
     break_even_bandwidth,
     break_even_wait,
+    constant_between,
+    engine_pool,
+    growth_between,
+    implied_bytes_per_token,
+    implied_layers,
+    largest_context,
     nodes_for_state,
     reload_time,
+    resident_on_node,
     resident_sequences,
+    resident_with_prefix,
     state_pool,
 )
-from costlib.serving import prefill_time
+from costlib.kv_cache import bytes_per_token, growing_state
+from costlib.serving import prefill_time, state_copies
 from costlib.units import Quantity, quantity, show
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
@@ -106,3 +117,155 @@ def test_at_the_break_even_wait_keeping_takes_as_much_of_the_node(time, state, p
     time, state, pool = Quantity(time, "s"), Quantity(state, "MB"), Quantity(pool, "GB")
     kept = break_even_wait(time, state, pool) * state / pool
     assert kept.m_as("s") == pytest.approx(time.magnitude)
+
+
+# ---------------------------------------------------------------- the longest context that fits
+
+sizes = st.integers(1, 10**7)
+lengths = st.integers(1, 10**6)
+NOTHING = quantity("0 byte")
+
+
+def kept(tokens, constant, each, windowed, window):
+    """The state of so many tokens, in whole bytes."""
+    return constant + each * tokens + windowed * min(tokens, window)
+
+
+@steady
+@given(st.integers(0, 10**13), st.integers(0, 10**9), sizes, sizes, lengths)
+def test_the_longest_context_fits_and_a_token_more_does_not(memory, constant, each, windowed, window):
+    growth = constant, each, windowed, window
+    units = "byte", "byte/token", "byte/token", "token"
+    longest = largest_context(Quantity(memory, "byte"), *map(Quantity, growth, units)).m_as("token")
+    assert longest == int(longest) >= 0
+    assert kept(int(longest), *growth) <= max(memory, constant)
+    assert kept(int(longest) + 1, *growth) > memory
+
+
+@steady
+@given(st.integers(0, 10**6), st.integers(0, 10**9), sizes, sizes, lengths)
+def test_the_longest_context_is_the_inverse_of_the_state(tokens, constant, each, windowed, window):
+    growth = [Quantity(constant, "byte"), Quantity(each, "byte/token"), Quantity(windowed, "byte/token")]
+    growth.append(Quantity(window, "token"))
+    state = growing_state(Quantity(tokens, "token"), *growth)
+    assert largest_context(state, *growth).m_as("token") == tokens
+    assert largest_context(state - quantity("1 byte"), *growth).m_as("token") == max(tokens - 1, 0)
+
+
+@steady
+@given(st.integers(1, 10**6), st.floats(0.01, 1e6))
+def test_rounding_neither_loses_a_token_nor_adds_one(tokens, each):
+    """Part of a byte a token, as on one of three ranks: the quotient may lie on the wrong side of a whole number."""
+    each = Quantity(each, "byte/token")
+    state = Quantity(tokens, "token") * each
+    below = Quantity(math.nextafter(state.magnitude, 0), "byte")
+    assert largest_context(state, NOTHING, each).m_as("token") == tokens
+    assert largest_context(below, NOTHING, each).m_as("token") == tokens - 1
+
+
+def test_the_longest_context_on_both_sides_of_the_window():
+    """2 B for every token, 8 B for the last 100, 50 B whatever the length."""
+    growth = map(quantity, ("50 byte", "2 byte/token", "8 byte/token", "100 token"))
+    memory = Quantity(np.array([-7, 49, 59, 60, 1049, 1050, 1051, 1052, 9999]), "byte")
+    assert largest_context(memory, *growth).magnitude.tolist() == [0, 0, 0, 1, 99, 100, 100, 101, 4574]
+
+
+def test_layers_with_a_window_of_no_end_count_like_the_others():
+    memory, each = quantity("1 GB"), quantity("1000 byte/token")
+    assert largest_context(memory, NOTHING, each, 3 * each) == largest_context(memory, NOTHING, 4 * each)
+
+
+def test_an_exact_fit_in_decimal_gigabytes_is_not_lost_to_rounding():
+    """4.1 GB over 0.1 MB a token is 41,000 tokens, not one less."""
+    assert largest_context(quantity("4.1 GB"), NOTHING, quantity("0.1 MB/token")).m_as("token") == 41_000
+
+
+def test_no_layer_that_keeps_every_token_no_longest_context():
+    with pytest.raises(ArgumentError, match="bytes_per_token = 0"):
+        largest_context(quantity("1 GB"), NOTHING, quantity("0 byte/token"))
+
+
+# ---------------------------------------------------------------- nodes, prefixes, engines
+
+
+@steady
+@given(st.floats(-1e12, 1e12), st.floats(1, 1e11))
+def test_a_node_of_one_card_holds_what_the_card_holds(pool, state):
+    pool, state, one = Quantity(pool, "byte"), Quantity(state, "byte"), quantity("1 accelerator")
+    assert resident_on_node(pool, state, one, one) == resident_sequences(pool, state)
+
+
+@pytest.mark.parametrize("ranks, sessions", [(1, 24), (2, 12), (3, 6), (4, 6), (8, 3), (16, 0)])
+def test_copies_are_whole_and_so_is_what_each_holds(ranks, sessions):
+    """A card has room for 3.9 states: eight copies hold 24, not 31; three cards a copy leave two idle."""
+    pool, state = quantity("3.9 GB"), quantity("1 GB")
+    held = resident_on_node(pool, state, quantity("8 accelerator"), Quantity(ranks, "accelerator"))
+    assert held.m_as("sequence") == sessions
+
+
+def test_a_latent_on_eight_ranks_is_held_eight_times():
+    """Data-parallel attention holds eight times the contexts of a model with one latent for all heads."""
+    eight, one = quantity("8 accelerator"), quantity("1 accelerator")
+    pool, state = quantity("60 GB"), quantity("2 GB")
+    shared = state * state_copies(quantity("1 head"), eight) / 8
+    assert resident_on_node(pool, state, eight, one) == 8 * resident_on_node(pool, shared, eight, eight)
+
+
+@steady
+@given(st.integers(-(10**12), 10**12), st.integers(0, 10**11), st.integers(1, 10**11))
+def test_a_shared_prefix_is_counted_once(pool, prefix, own):
+    held = resident_with_prefix(Quantity(pool, "byte"), Quantity(prefix, "byte"), Quantity(own, "byte"))
+    held = int(held.m_as("sequence"))
+    assert held == max((pool - prefix) // own, 0)
+
+
+def test_a_share_of_the_card_is_at_most_one():
+    card, weights = quantity("80 GB"), quantity("42 GB")
+    assert engine_pool(card, 1, weights, RESERVE) == state_pool(card, weights, RESERVE)
+    with pytest.raises(ArgumentError, match="utilisation = 1.1; wanted a share of at most 1"):
+        engine_pool(card, 1.1, weights, RESERVE)
+    with pytest.raises(ArgumentError, match="utilisation = "):
+        engine_pool(card, np.array([0.9, 90]), weights, RESERVE)
+
+
+# ---------------------------------------------------------------- the inverse of a claim, and of a log
+
+GEOMETRY = quantity("2 head"), quantity("128 channel/head")
+
+
+@steady
+@given(lengths, st.integers(0, 10**9), sizes)
+def test_a_claim_that_a_model_just_meets_implies_its_state_of_a_token(tokens, constant, each):
+    constant, each = Quantity(constant, "byte"), Quantity(each, "byte/token")
+    context = Quantity(tokens, "token")
+    memory = growing_state(context, constant, each)
+    assert implied_bytes_per_token(memory, constant, context).m_as("byte/token") == pytest.approx(each.magnitude)
+
+
+@pytest.mark.parametrize("layers", [1, 8, 80])
+@pytest.mark.parametrize("precision", ["2 B/element", "1 B/element", "0.5625 B/element"])
+def test_the_layers_implied_by_a_geometry_are_its_own(layers, precision):
+    kept = bytes_per_token(Quantity(layers, "layer"), *GEOMETRY, quantity(precision))
+    assert implied_layers(kept, *GEOMETRY, quantity(precision)).m_as("layer") == pytest.approx(layers, rel=1e-15)
+
+
+def test_a_memory_without_room_for_the_constant_implies_a_negative():
+    implied = implied_bytes_per_token(quantity("1 MB"), quantity("2 MB"), quantity("1000 token"))
+    assert implied.m_as("byte/token") == -1000
+
+
+@steady
+@given(lengths, lengths, st.integers(0, 10**9), sizes)
+def test_two_sizes_give_back_what_stays_and_what_grows(tokens, more, constant, each):
+    short, long = Quantity(tokens, "token"), Quantity(tokens + more, "token")
+    growth = Quantity(constant, "byte"), Quantity(each, "byte/token")
+    seen = short, growing_state(short, *growth), long, growing_state(long, *growth)
+    assert growth_between(*seen).m_as("byte/token") == each
+    assert constant_between(*seen).m_as("byte") == constant
+
+
+@pytest.mark.parametrize("function", [growth_between, constant_between])
+@pytest.mark.parametrize("second", ["4096 token", "4095 token"])
+def test_the_second_length_has_to_be_the_longer(function, second):
+    with pytest.raises(ArgumentError, match="longer_context = .*; wanted more than context = 4096"):
+        function(quantity("4096 token"), quantity("1 GB"), quantity(second), quantity("2 GB"))

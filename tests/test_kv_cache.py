@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from costlib.kv_cache import block_precision, bytes_per_token, context_state, latent_bytes_per_token, occupancy
+from costlib.kv_cache import (
+    block_precision,
+    bytes_per_token,
+    context_state,
+    growing_state,
+    latent_bytes_per_token,
+    occupancy,
+)
 from costlib.units import Quantity, quantity, show
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
@@ -104,3 +111,20 @@ def test_two_waits_hold_as_much_as_one_of_their_length(state, one, other):
     state, one, other = Quantity(state, "byte"), Quantity(one, "s"), Quantity(other, "s")
     together = (occupancy(state, one) + occupancy(state, other)).magnitude
     assert together == pytest.approx(occupancy(state, one + other).magnitude)
+
+
+def test_a_state_of_three_kinds():
+    """50 B whatever the length, 2 B for every token, 8 B for the last 100."""
+    growth = list(map(quantity, ("50 byte", "2 byte/token", "8 byte/token", "100 token")))
+    states = [growing_state(Quantity(n, "token"), *growth).m_as("byte") for n in (0, 1, 99, 100, 101, 5000)]
+    assert states == [50, 60, 1040, 1050, 1052, 10_850]
+
+
+@steady
+@given(tokens, windows)
+def test_without_a_window_a_state_grows_by_both(context, window):
+    constant, each, other = quantity("50 byte"), quantity("2 byte/token"), quantity("8 byte/token")
+    unbounded = growing_state(context, constant, each, other)
+    assert unbounded == growing_state(context, constant, each + other)
+    assert growing_state(context, constant, each, other, window) <= unbounded
+    assert growing_state(context, constant, each) == constant + context_state(context, each)

@@ -65,6 +65,7 @@ def published(tmp_path, monkeypatch, text):
     file = tmp_path / "mine.toml"
     file.write_text(text, encoding="utf-8")
     monkeypatch.setenv("COSTLIB_SCENARIO", str(file))
+    monkeypatch.chdir(BOOK)  # where a page runs
     shown = []
     monkeypatch.setattr(book, "_publish", lambda kind, data, *_: shown.append((kind, data)))
     for page in PAGES:

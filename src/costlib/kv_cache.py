@@ -3,7 +3,14 @@
 from costlib.arguments import takes
 from costlib.units import Quantity, minimum
 
-__all__ = ["block_precision", "bytes_per_token", "context_state", "latent_bytes_per_token", "occupancy"]
+__all__ = [
+    "block_precision",
+    "bytes_per_token",
+    "context_state",
+    "growing_state",
+    "latent_bytes_per_token",
+    "occupancy",
+]
 
 KEYS_AND_VALUES = Quantity(2, "element/layer/channel/token")  # a key and a value on each channel of each head
 LATENT = Quantity(1, "element/layer/channel/token")  # one latent serves as both
@@ -142,6 +149,63 @@ def context_state(context, bytes_per_token, window=None):
     '10.7 GB'
     """
     return (context if window is None else minimum(context, window)) * bytes_per_token
+
+
+@takes(
+    context="token >= 0",
+    constant="byte >= 0",
+    bytes_per_token="byte/token",
+    window_bytes_per_token="byte/token",
+    window="token",
+    returns="byte",
+)
+def growing_state(context, constant, bytes_per_token, window_bytes_per_token=None, window=None):
+    r"""State of one whole context where some layers keep every token, some a window, and some a state of fixed size.
+
+    .. math:: M_{KV}(T) = M_0 + T \, m_{token} + \min(T, w) \, m_{window}
+
+    Parameters
+    ----------
+    context : Quantity [token]
+        Tokens in the context, T; zero allowed. Scalar or array.
+    constant : Quantity [byte]
+        What layers that do not attend keep, however long the context is, M_0; zero allowed. Scalar or array.
+    bytes_per_token : Quantity [byte/token]
+        State of one token in the layers that keep every token, m_token. Scalar or array.
+    window_bytes_per_token : Quantity [byte/token], optional
+        State of one token in the layers with a window, m_window; without it, there are none. Scalar or array.
+    window : Quantity [token], optional
+        Tokens that those keep, w; without it, all of them. Scalar or array.
+
+    Returns
+    -------
+    Quantity [byte]
+        Of the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dimension, a value that is not finite or is negative.
+
+    Notes
+    -----
+    Exact for what the architecture needs, where all windows are of one size.
+
+    References
+    ----------
+    Kwon et al. (2023), doi:10.1145/3600006.3613165
+
+    Examples
+    --------
+    >>> from costlib.units import quantity, show
+    >>> hybrid = quantity("170229760 B"), quantity("8192 B/token")
+    >>> show(growing_state(quantity("262144 token"), *hybrid), "GB")
+    '2.32 GB'
+    """
+    state = constant + context_state(context, bytes_per_token)
+    if window_bytes_per_token is None:
+        return state
+    return state + context_state(context, window_bytes_per_token, window)
 
 
 @takes(element_size="bit/element", block="element >= 1", scales="byte >= 0", returns="byte/element")

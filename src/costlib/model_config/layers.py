@@ -26,11 +26,13 @@ class AttentionCache:
     heads : int
         Key-value heads; 1 for a latent that all heads share.
     key_dim, value_dim : int
-        Elements of a key and of a value on one head; a latent has its rank and its positional channels.
+        Elements of a key and of a value on one head; of a latent, its rank and the channels of its positional key.
     window : int, optional
         Tokens kept at most.
     stride : int
         Tokens that share one entry.
+    remainder : bool
+        Whether it holds the tokens that do not fill a stride yet, one entry each.
     precision : float, optional
         Bytes of an element, where it is not that of the cache.
     """
@@ -42,6 +44,7 @@ class AttentionCache:
     value_dim: int
     window: int | None = None
     stride: int = 1
+    remainder: bool = False
     precision: float | None = None
 
     @property
@@ -49,10 +52,18 @@ class AttentionCache:
         """Elements of one entry, in all these layers."""
         return self.layers * self.heads * (self.key_dim + self.value_dim)
 
+    @property
+    def grows(self):
+        """Whether it grows for as long as the sequence does."""
+        return self.window is None and not self.remainder
+
     def entries(self, tokens):
         """Entries that a sequence of so many tokens keeps in a layer, each for one token or a few."""
         kept = tokens if self.window is None else minimum(tokens, self.window * ONE_TOKEN)
-        return kept if self.stride == 1 else kept // (self.stride * ONE_TOKEN) * ONE_TOKEN
+        if self.stride == 1:
+            return kept
+        stride = self.stride * ONE_TOKEN
+        return kept % stride if self.remainder else kept // stride * ONE_TOKEN
 
     def bytes_per_entry(self, kv_precision):
         """Size of one entry in all these layers."""
@@ -68,7 +79,7 @@ class AttentionCache:
 
     def growth(self, kv_precision):
         """What one more token adds once every window is full."""
-        if self.window is not None:
+        if not self.grows:
             return Quantity(0.0, "byte/token")
         return self.bytes_per_entry(kv_precision) / self.stride
 
@@ -86,6 +97,8 @@ class RecurrentState:
         Elements of the recurrent state of a layer.
     precision : float
         Bytes of each.
+    declared : bool
+        Whether the file or the architecture fixes them; otherwise an engine may choose.
     conv_elements : int
         Elements of the convolution's last inputs of a layer.
     conv_precision : float
@@ -96,6 +109,7 @@ class RecurrentState:
     layers: int
     elements: int
     precision: float
+    declared: bool = False
     conv_elements: int = 0
     conv_precision: float = 2.0
 

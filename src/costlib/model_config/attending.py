@@ -1,0 +1,275 @@
+"""What one attending layer keeps: one function for each shape of attention.
+
+Each takes the fields as the layer sees them, its number, and its kind.
+"""
+
+from dataclasses import replace
+
+from costlib.model_config.fields import HEADS, LAYERS, TOKENS, WIDTH, Fields, Refused
+from costlib.model_config.layers import AttentionCache
+from costlib.schema import InputError
+
+
+def attention(kind, heads, key_dim, value_dim):
+    """One layer that keeps keys and values."""
+    return AttentionCache(kind=kind, layers=1, heads=heads, key_dim=key_dim, value_dim=value_dim)
+
+
+def heads_and_size(f, layer, prefix=""):
+    """Query heads, key-value heads and size of a head of one layer."""
+    query = f.at(prefix + "num_attention_heads", layer, HEADS)
+    kv = f.at(prefix + "num_key_value_heads", layer, (0, HEADS[1]), query)
+    if kv and query % kv:
+        raise InputError(
+            f"{f.where}: {prefix}num_key_value_heads = {kv} does not divide {prefix}num_attention_heads = {query}"
+        )
+    size = f.get(prefix + "head_dim") and f.at(prefix + "head_dim", layer, WIDTH)
+    return query, kv, size or f.quotient(prefix + "head_dim", f.whole("hidden_size", WIDTH), query)
+
+
+def grouped(f, layer, kind):
+    """Keys and values on so many key-value heads; a size of the head that is declared wins over hidden/heads."""
+    _, kv, size = heads_and_size(f, layer)
+    return attention(kind, kv, size, size)
+
+
+def multi_head(f, layer, kind):
+    """Keys and values on every head, whose size is hidden/heads: architectures older than grouped queries."""
+    heads = f.whole("num_attention_heads", HEADS)
+    size = f.quotient("hidden_size", f.whole("hidden_size", WIDTH), heads)
+    return attention(kind, heads, size, size)
+
+
+def heads_of(heads, size=None, width="hidden_size"):
+    """Keys and values on every head, under other names; without a size of the head it is width/heads."""
+
+    def kept(f, layer, kind):
+        count = f.whole(heads, HEADS)
+        dim = f.whole(size, WIDTH) if size else f.quotient(width, f.whole(width, WIDTH), count)
+        return attention(kind, count, dim, dim)
+
+    return kept
+
+
+def latent(f, layer, kind):
+    """Multi-head latent attention: one latent and one positional key, for all heads."""
+    rank, rope = f.whole("kv_lora_rank", WIDTH), f.whole("qk_rope_head_dim", (0, WIDTH[1]))
+    f.see(*SAID_BY_THE_LATENT)
+    return attention("latent", 1, rank, rope)
+
+
+SAID_BY_THE_LATENT = (  # heads and their sizes, which are rebuilt from it
+    "num_attention_heads num_key_value_heads head_dim qk_head_dim qk_nope_head_dim v_head_dim"
+).split()
+
+
+def sliding_latent(f, layer, kind):
+    """Dots: latent attention, of another rank where it has a window."""
+    if kind != "sliding":
+        return latent(f, layer, kind)
+    rank = f.whole("kv_lora_rank", WIDTH) if f.has("per_layer_config") else f.whole("swa_kv_lora_rank", WIDTH, 1024)
+    return attention("latent, sliding", 1, rank, f.whole("qk_rope_head_dim", WIDTH))
+
+
+def twice(one):
+    """LongCat: two attentions in each layer."""
+    return lambda f, layer, kind: replace(one(f, layer, kind), layers=2)
+
+
+def gemma4(f, layer, kind):
+    """Full layers have heads of their own size, and of their own number where keys serve as values."""
+    _, kv, size = heads_and_size(f, layer)
+    if kind == "full" and not f.has("per_layer_config"):
+        size = f.whole("global_head_dim", WIDTH, 512)
+        of_full = f.optional("num_global_key_value_heads", HEADS)
+        if f.flag("attention_k_eq_v", True):
+            kv = of_full or kv
+    f.see("attention_k_eq_v")
+    return attention(kind, kv, size, size)
+
+
+def mimo_v2(f, layer, kind):
+    """Window layers have heads of their own; values are narrower than keys."""
+    f.see("attention_chunk_size", "sliding_window_size")  # the window, under two more names
+    prefix = "swa_" if kind == "sliding" else ""
+    query = f.whole(prefix + "num_attention_heads", HEADS, f.whole("num_attention_heads", HEADS))
+    kv = f.whole(prefix + "num_key_value_heads", HEADS, 8 if prefix else query)
+    key = f.whole(prefix + "head_dim", WIDTH, f.whole("head_dim", WIDTH))
+    value = f.whole(prefix + "v_head_dim", WIDTH, f.whole("v_head_dim", WIDTH))
+    return attention(kind, kv, key, value)
+
+
+def inkling(f, layer, kind):
+    """Window layers have heads of their own."""
+    prefix = "swa_" if kind == "sliding" else ""
+    _, kv, size = heads_and_size(f, layer, prefix)
+    return attention(kind, kv, size, size)
+
+
+def falcon(f, layer, kind):
+    """One key-value head, unless the decoder is of the new kind or multi-query is off."""
+    heads = f.whole("num_attention_heads", HEADS)
+    declared = f.optional("num_kv_heads", HEADS)
+    many = f.flag("new_decoder_architecture") or not f.flag("multi_query", True)
+    size = f.quotient("hidden_size", f.whole("hidden_size", WIDTH), heads)
+    return attention(kind, (declared or heads) if many else 1, size, size)
+
+
+def multi_query(f, layer, kind):
+    """GPT-BigCode: one key-value head, or with ``multi_query`` off all of them."""
+    heads = f.whole("num_attention_heads", HEADS)
+    f.get("num_key_value_heads")
+    size = f.quotient("hidden_size", f.whole("hidden_size", WIDTH), heads)
+    return attention(kind, 1 if f.flag("multi_query", True) else heads, size, size)
+
+
+def mosaic(f, layer, kind):
+    """MPT and DBRX: the number of key-value heads stands in ``attn_config``."""
+    heads = f.whole("n_heads", HEADS)
+    size = f.quotient("d_model", f.whole("d_model", WIDTH), heads)
+    return attention(kind, f.inner("attn_config").whole("kv_n_heads", HEADS, heads), size, size)
+
+
+def zamba(f, layer, kind):
+    """Attention over the state and the embedding together: twice as wide as the stream."""
+    heads = f.whole("num_attention_heads", HEADS)
+    kv = f.whole("num_key_value_heads", HEADS, heads)
+    size = f.optional("attention_head_dim", WIDTH)
+    size = size or f.quotient("attention_head_dim", 2 * f.whole("hidden_size", WIDTH), heads)
+    f.get("attention_hidden_size")
+    return attention(kind, kv, size, size)
+
+
+def half_window(f, layer, kind):
+    """ModernBERT: the window counts both sides, of which a decoder sees one."""
+    f.see("sliding_window")
+    cache = multi_head(f, layer, kind)
+    if kind == "full":
+        return cache
+    return replace(cache, window=f.whole("local_attention", (2, TOKENS[1])) // 2)
+
+
+def one_head(f, layer, kind):
+    """DeepSeek-V4: keys that serve as values too, on one head."""
+    f.see("num_key_value_heads", "num_attention_heads")
+    return attention("sliding", 1, f.whole("head_dim", WIDTH), 0)
+
+
+def jetmoe(f, layer, kind):
+    """Each key-value head has ``kv_channels``, and serves as many queries as experts are chosen."""
+    size = f.whole("kv_channels", WIDTH)
+    f.see("num_attention_heads")
+    return attention(kind, f.whole("num_key_value_heads", HEADS), size, size)
+
+
+def chatglm(f, layer, kind):
+    """Key-value heads are groups, if multi-query attention is on."""
+    heads, size = f.whole("num_attention_heads", HEADS), f.whole("kv_channels", WIDTH)
+    groups = f.optional("multi_query_group_num", HEADS)
+    kv = (groups or 1) if f.flag("multi_query_attention") else heads
+    return attention(kind, kv, size, size)
+
+
+def by_layer(name):
+    """Key-value heads listed layer by layer."""
+
+    def kept(f, layer, kind):
+        size = f.optional("head_dim", WIDTH)
+        size = size or f.quotient("head_dim", f.whole("hidden_size", WIDTH), f.whole("num_attention_heads", HEADS))
+        return attention(kind, f.at(name, layer, HEADS), size, size)
+
+    return kept
+
+
+def nemotron_nas(f, layer, kind):
+    """Each block says how many query heads share a key-value head, or that it does not attend."""
+    blocks = f.get("block_configs")
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        raise InputError(f"{f.where}: block_configs is missing; wanted a table for each layer")
+    if layer >= len(blocks):
+        raise InputError(f"{f.where}: block_configs has {len(blocks)} entries; wanted one a layer")
+    block = Fields(blocks[layer], f"{f.where}: block_configs[{layer}]").inner("attention")
+    f.get("num_key_value_heads")
+    heads = f.whole("num_attention_heads", HEADS)
+    size = f.optional("head_dim", WIDTH) or f.quotient("head_dim", f.whole("hidden_size", WIDTH), heads)
+    if block.flag("no_op"):
+        return attention(kind, 0, size, size)
+    for name in ("replace_with_linear", "sparsify", "window_length", "num_sink_tokens"):
+        if block.get(name):
+            raise Refused(
+                f"block_configs[{layer}].attention.{name}", block.get(name), "it changes what the layer keeps"
+            )
+    group = block.whole("n_heads_in_group", HEADS)
+    if heads % group:
+        raise InputError(f"{block.where}: n_heads_in_group = {group}; wanted a divisor of {heads} heads")
+    return attention(kind, heads // group, size, size)
+
+
+# What an attending layer keeps besides.
+
+
+def no_more(f, layer, kind):
+    """Nothing."""
+    return ()
+
+
+def indexer(f, layer, kind):
+    """Sparse attention: a key by which the tokens attended to are chosen, in the layers that choose themselves."""
+    f.see("index_n_heads", "index_topk", "index_share_for_mtp_iteration")
+    if kind == "indexed" and index_types(f)[layer] == "full":
+        yield attention("indexer", 1, f.whole("index_head_dim", WIDTH), 0)
+
+
+def wide_indexer(f, layer, kind):
+    """Dots: the same, kept in 32 bits."""
+    return (replace(kept, precision=4.0) for kept in indexer(f, layer, kind))
+
+
+def index_types(f):
+    """Which layers choose by keys of their own, and which take the choice of one before."""
+    count = f.whole("num_hidden_layers", LAYERS)
+    types = f.names("indexer_types")
+    pattern = f.get("index_topk_pattern")
+    each = 4 if f.get("model_type") == "hy_v4" else 1
+    period = f.whole("index_topk_freq", (0, LAYERS[1]), each) or 1
+    offset = f.whole("index_skip_topk_offset", (0, LAYERS[1]), 2)
+    if types is None and isinstance(pattern, str):
+        types = [{"F": "full", "S": "shared"}.get(letter, letter) for letter in pattern]
+    if types is None:
+        return ["full" if max(i - offset + 1, 0) % period == 0 else "shared" for i in range(count)]
+    if len(types) < count:
+        raise InputError(f"{f.where}: indexer_types has {len(types)} entries; wanted {count}, one a layer")
+    for i, text in enumerate(types):
+        if text not in ("full", "shared"):
+            raise Refused(f"indexer_types[{i}]", text, "full and shared are known")
+    return types
+
+
+def own_indexer(f, layer, kind):
+    """A key by which the blocks attended to are chosen, in each sparse layer."""
+    f.see("index_n_heads", "index_topk_blocks", "index_block_size", "index_local_blocks", "index_head_dim")
+    if kind == "indexed":
+        sparse = f.inner("sparse_attention_config")
+        size = sparse.optional("sparse_index_dim", WIDTH) or f.whole("index_head_dim", WIDTH)
+        yield attention("indexer", 1, size, 0)
+
+
+def compressor(f, layer, kind):
+    """DeepSeek-V4: entries that several tokens share, what is not yet shared, and the keys that choose among them."""
+    f.see("index_n_heads", "index_topk", "o_lora_rank")
+    rates = f.inner("compress_rates")
+    for name, rate in (("compressed_sparse_attention", 4), ("heavily_compressed_attention", 128)):
+        if rates.whole(name, TOKENS, rate) != rate:
+            raise Refused(f"compress_rates.{name}", rates.get(name), f"{rate} tokens that share an entry are known")
+    size = f.whole("head_dim", WIDTH)
+    entry = attention("compressed", 1, size, 0)
+    if kind == "heavily compressed":
+        yield replace(entry, stride=128)
+        yield replace(attention("not yet compressed", 1, 2 * size, 0), stride=128, remainder=True)
+    if kind == "compressed":
+        index = f.whole("index_head_dim", WIDTH)
+        yield replace(entry, stride=4)
+        yield replace(attention("indexer", 1, index, 0), stride=4)
+        yield replace(attention("not yet compressed", 1, 4 * (size + index), 0), stride=4, remainder=True)
+        before = replace(attention("block before", 1, 4 * (size + index), 0), window=4, stride=4)
+        yield from (before, replace(before, precision=4.0))

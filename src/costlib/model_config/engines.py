@@ -1,0 +1,288 @@
+"""What serving engines reserve for a sequence, by their published rules; not what the architecture needs.
+
+An engine stores whole blocks, gives layers of different kinds pages of one
+size, and keeps more than a window while it works through a prompt.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from costlib.arguments import ArgumentError
+from costlib.units import Quantity
+
+__all__ = ["Reserved", "sglang", "vllm"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserved:
+    """What an engine reserves on one accelerator for one sequence, or for several.
+
+    Parameters
+    ----------
+    engine : str
+    total : Quantity [byte]
+    bytes_per_token : Quantity [byte/token]
+        What one more token adds on average, once every window is full.
+    constant : Quantity [byte]
+        What is reserved however long a sequence is.
+    rows : tuple of (str, str, Quantity [byte])
+        How the total comes about: what for, the formula with the values put in, and the bytes.
+    assumptions : tuple of str
+        Settings of the engine that were taken for granted.
+    """
+
+    engine: str
+    total: Quantity
+    bytes_per_token: Quantity
+    constant: Quantity
+    rows: tuple[tuple[str, str, Quantity], ...]
+    assumptions: tuple[str, ...] = ()
+
+
+def vllm(
+    config, tokens, kv_precision=None, *, tensor_parallel=1, block=16, batched_tokens=8192, speculated_tokens=0,
+    draft_layers=0,
+):  # fmt: skip
+    """What vLLM reserves on one accelerator for a sequence.
+
+    Parameters
+    ----------
+    config : ModelConfig
+    tokens : Quantity [token]
+        Length of the sequence.
+    kv_precision : Quantity [byte/element], optional
+        Stored size of an element of the cache; by default what the file declares.
+    tensor_parallel : int
+        Accelerators over which heads are split; key-value heads fewer than these are replicated, latents always.
+    block : int
+        Tokens of a block, unless a recurrent state's page is larger.
+    batched_tokens : int
+        Tokens of a step at most, ``max_num_batched_tokens``: a window keeps that many more.
+    speculated_tokens : int
+        Tokens speculated in a step; each keeps a copy of a recurrent state.
+    draft_layers : int
+        Layers of a draft head for speculation; each keeps what a full layer of the model keeps.
+
+    Returns
+    -------
+    Reserved
+
+    Raises
+    ------
+    ArgumentError
+        If the heads cannot be split so, or a setting is no whole number.
+
+    Notes
+    -----
+    Full attention takes ceil(T / block) blocks, a window
+    ceil(min(w - 1 + batched, T) / block) + 1, chunks ceil(min(c + batched, T) / block),
+    a recurrent layer one page. With recurrent layers the block is raised until
+    its page is at least the state's: 16 ceil(state / (16 bytes per token)).
+    Layers of several kinds are grouped; where the groups do not come out even, vLLM leaves a little more unused.
+    The state's precision is what the file declares, or else that of the model.
+
+    References
+    ----------
+    Kwon et al. (2023), doi:10.1145/3600006.3613165; vllm/v1/kv_cache_interface.py
+
+    Examples
+    --------
+    >>> from costlib.model_config import read_table
+    >>> from costlib.units import quantity, show
+    >>> config = read_table({"model_type": "llama", "num_hidden_layers": 32, "num_attention_heads": 32,
+    ...                      "num_key_value_heads": 8, "hidden_size": 4096, "dtype": "bfloat16"}, "example")
+    >>> show(vllm(config, quantity("20000 token")).total, "GiB", digits=5)
+    '2.4414 GiB'
+    """
+    n = _tokens(tokens)
+    for name, value in (("tensor_parallel", tensor_parallel), ("block", block), ("batched_tokens", batched_tokens)):
+        _whole("vllm", name, value, 1)
+    _whole("vllm", "speculated_tokens", speculated_tokens, 0)
+    _whole("vllm", "draft_layers", draft_layers, 0)
+    precision = _precision(config, kv_precision)
+    caches = [_on_one_rank(cache, tensor_parallel) for cache in _with_draft(config.caches, draft_layers)]
+    states = [_state_of_vllm(state) / tensor_parallel for state in config.states]
+    state_page, pages = _pages(caches, states, precision, block)
+    rows, slope, constant = [], 0.0, 0.0
+    for cache, (page, size) in zip(caches, pages, strict=True):
+        count, formula = _blocks_of_vllm(cache, n, size, batched_tokens)
+        rows.append(
+            _row(cache, f"{cache.layers} layers x {formula} blocks x {page:,.0f} B", cache.layers * count * page)
+        )
+        if cache.grows:
+            slope += cache.layers * page / (size * cache.stride)
+    for state in config.states:
+        copies = 1 + speculated_tokens
+        size = state.layers * copies * state_page
+        constant += size
+        rows.append(_row(state, f"{state.layers} layers x {copies} pages x {state_page:,.0f} B", size))
+    assumptions = [f"blocks of {size:,.0f} tokens" for size in dict.fromkeys(size for _, size in pages)]
+    if any(cache.window for cache in caches):
+        assumptions.append(f"at most {batched_tokens:,} tokens a step")
+    return _reserved("vLLM", rows, slope, constant, assumptions)
+
+
+def sglang(config, tokens, kv_precision=None, *, tensor_parallel=1, sequences=1, window_share=0.8):
+    """What SGLang reserves on one accelerator for so many tokens.
+
+    Parameters
+    ----------
+    config : ModelConfig
+    tokens : Quantity [token]
+        Tokens that the pool shall hold.
+    kv_precision : Quantity [byte/element], optional
+        Stored size of an element of the cache; by default what the file declares.
+    tensor_parallel : int
+        Accelerators over which heads are split.
+    sequences : int
+        Requests that run at once; the pool of recurrent states has a slot more.
+    window_share : float
+        Tokens of the pool for windows, over those of the pool for whole contexts: ``swa_full_tokens_ratio``.
+
+    Returns
+    -------
+    Reserved
+
+    Raises
+    ------
+    ArgumentError
+        If the heads cannot be split so, or a setting is out of range.
+
+    Notes
+    -----
+    Tokens are stored one by one, in pages of one token. A model with windows has
+    two pools, whose sizes stand in a fixed ratio. A recurrent state is kept in 32
+    bits unless the file says otherwise.
+
+    References
+    ----------
+    Zheng et al. (2024), SGLang, doi:10.48550/arXiv.2312.07104
+
+    Examples
+    --------
+    >>> from costlib.model_config import read_table
+    >>> from costlib.units import quantity, show
+    >>> config = read_table({"model_type": "qwen3", "num_hidden_layers": 94, "num_attention_heads": 64, "head_dim": 128,
+    ...                      "num_key_value_heads": 4, "hidden_size": 4096, "dtype": "bfloat16"}, "example")
+    >>> show(sglang(config, quantity("367404 token"), tensor_parallel=4).total / 2, "GiB")
+    '8.23 GiB'
+    """
+    n = _tokens(tokens)
+    _whole("sglang", "tensor_parallel", tensor_parallel, 1)
+    _whole("sglang", "sequences", sequences, 1)
+    if not 0 < window_share <= 1:
+        raise ArgumentError(f"sglang: window_share = {window_share!r}; wanted a number above 0, at most 1")
+    precision = _precision(config, kv_precision)
+    rows, slope, constant = [], 0.0, 0.0
+    for cache in (_on_one_rank(cache, tensor_parallel) for cache in config.caches):
+        size = _entry(cache, precision) * cache.layers
+        held = n if cache.window is None else math.ceil(n * window_share)
+        entries = held % cache.stride if cache.remainder else held // cache.stride
+        rows.append(_row(cache, f"{entries:,} tokens x {size:,.0f} B", entries * size))
+        slope += 0 if cache.remainder else size / cache.stride * (1 if cache.window is None else window_share)
+    for state in config.states:
+        size = state.layers * state.bytes_per_layer / tensor_parallel
+        constant += (sequences + 1) * size
+        rows.append(_row(state, f"({sequences} + 1) slots x {size:,.0f} B", (sequences + 1) * size))
+    assumptions = []
+    if any(cache.window for cache in config.caches):
+        assumptions.append(f"a pool for windows of {window_share:g} of the tokens")
+    if config.states:
+        assumptions.append(f"{sequences} running and one spare slot for recurrent states")
+    return _reserved("SGLang", rows, slope, constant, assumptions)
+
+
+def _with_draft(caches, layers):
+    """The caches, and so many layers more of the first full kind."""
+    full = next((cache for cache in caches if cache.grows), None)
+    return [*caches, replace(full, layers=layers)] if layers and full else list(caches)
+
+
+def _on_one_rank(cache, ranks):
+    """What one of several accelerators holds: its share of the heads, one at least; a latent whole."""
+    if cache.heads == 1 or ranks == 1:
+        return cache
+    if cache.heads % ranks and ranks % cache.heads:
+        raise ArgumentError(
+            f"tensor_parallel = {ranks}; wanted a divisor or a multiple of the {cache.heads} key-value heads"
+        )
+    return replace(cache, heads=max(1, cache.heads // ranks))
+
+
+def _pages(caches, states, precision, block):
+    """The page of a recurrent state, and for each cache the size of its page and the tokens that it holds.
+
+    Layers that all keep the whole context have pages of their own; those of
+    different kinds share the size of the largest.
+    """
+    sizes = [_entry(cache, precision) for cache in caches]
+    if not states and all(cache.window is None for cache in caches):
+        return 0, [(block * size, block) for size in sizes]
+    widest, state = max(sizes, default=0), max(states, default=0)
+    if widest == 0:
+        return state, []
+    page = widest * max(block, block * math.ceil(state / (block * widest)))
+    return page, [(page, page // size // block * block) for size in sizes]
+
+
+def _blocks_of_vllm(cache, n, size, batched):
+    """Blocks that a sequence takes in one layer, and their formula."""
+    tokens, shown = n, f"{n:,}"
+    if cache.remainder:
+        tokens, shown = min(n, cache.stride), f"{min(n, cache.stride):,}"
+    elif cache.stride > 1:
+        tokens, shown = n // cache.stride, f"{n:,}/{cache.stride}"
+    if cache.window is None:
+        return math.ceil(tokens / size), f"ceil({shown} / {size:,.0f})"
+    if cache.kind == "chunked":
+        return math.ceil(
+            min(cache.window + batched, n) / size
+        ), f"ceil(min({cache.window:,} + {batched:,}, {n:,}) / {size:,.0f})"
+    held = min(cache.window - 1 + batched, n)
+    return math.ceil(held / size) + 1, f"(ceil(min({cache.window:,} - 1 + {batched:,}, {n:,}) / {size:,.0f}) + 1)"
+
+
+def _entry(cache, precision):
+    """Bytes of one token in one layer, as an engine stores it."""
+    if cache.kind == "indexer":  # eight bits, and a scale of 32 bits for each 128 of them
+        return cache.key_dim + math.ceil(cache.key_dim / 128) * 4
+    if cache.kind.startswith("latent") and precision == 1:  # scales beside the latent, the positional key in 16 bits
+        return cache.key_dim + math.ceil(cache.key_dim / 128) * 4 + 2 * cache.value_dim
+    return cache.heads * (cache.key_dim + cache.value_dim) * (precision if cache.precision is None else cache.precision)
+
+
+def _state_of_vllm(state):
+    """Bytes of a layer's state: in the model's precision, unless the file declares another."""
+    precision = state.precision if state.declared else state.conv_precision
+    return state.elements * precision + state.conv_elements * state.conv_precision
+
+
+def _precision(config, given):
+    return (config.kv_precision if given is None else given).m_as("byte/element")
+
+
+def _tokens(tokens):
+    n = tokens.m_as("token") if isinstance(tokens, Quantity) and tokens.is_compatible_with("token") else None
+    if n is None or not n >= 0 or n != int(n):
+        raise ArgumentError(f"tokens = {tokens!r}; wanted a whole number of tokens")
+    return int(n)
+
+
+def _whole(engine, name, value, low):
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise ArgumentError(f"{engine}: {name} = {value!r}; wanted a whole number, {low} or more")
+
+
+def _row(kept, formula, size):
+    return f"{kept.layers} layers, {kept.kind}", formula, Quantity(float(size), "byte")
+
+
+def _reserved(engine, rows, slope, constant, assumptions):
+    return Reserved(
+        engine=engine,
+        total=sum((size for _, _, size in rows), Quantity(0.0, "byte")),
+        bytes_per_token=Quantity(slope, "byte/token"),
+        constant=Quantity(float(constant), "byte"),
+        rows=tuple(rows),
+        assumptions=tuple(assumptions),
+    )

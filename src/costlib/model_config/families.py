@@ -1,0 +1,294 @@
+"""How the configuration of each architecture is read: a row of :data:`FAMILIES` each.
+
+A family says three things: the kinds of its layers, what an attending layer
+keeps, and what a recurrent one keeps.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from costlib.model_config.attending import (
+    by_layer,
+    chatglm,
+    compressor,
+    falcon,
+    gemma4,
+    grouped,
+    half_window,
+    heads_of,
+    indexer,
+    inkling,
+    jetmoe,
+    latent,
+    mimo_v2,
+    mosaic,
+    multi_head,
+    multi_query,
+    nemotron_nas,
+    no_more,
+    one_head,
+    own_indexer,
+    sliding_latent,
+    twice,
+    wide_indexer,
+    zamba,
+)
+from costlib.model_config.fields import LAYERS, TOKENS
+from costlib.model_config.kinds import (
+    all_of,
+    and_last,
+    by_attention_types,
+    by_flags,
+    by_indices,
+    by_kimi_lists,
+    by_letters,
+    by_local_pattern,
+    by_period,
+    by_ratios,
+    by_rope,
+    chunked_with_positions,
+    crossing,
+    cycled,
+    dory_loops,
+    every,
+    every_first,
+    in_turn,
+    lfm3_layers,
+    listed,
+    local_ids,
+    looped,
+    missing,
+    prefixed,
+    repeated,
+    shared_blocks,
+    sharing_across,
+    sharing_last,
+    sliding_above,
+    sliding_if_given,
+    sliding_without_positions,
+    sparse_layers,
+    where,
+)
+from costlib.model_config.layers import AttentionCache, RecurrentState
+from costlib.model_config.recurring import (
+    four_convolutions,
+    gated_delta,
+    griffin,
+    kimi_delta,
+    lightning,
+    mamba1,
+    mamba2,
+    rwkv,
+    short_convolution,
+)
+
+__all__ = ["FAMILIES", "Family", "kept_layers"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How one architecture is read."""
+
+    kinds: Callable
+    attention: Callable = grouped
+    recurrent: Callable | None = None
+    more: Callable = no_more
+    count: str | None = "num_hidden_layers"
+    window: str = "sliding_window"
+    names: Mapping = field(default_factory=dict)
+    ignored: str = ""  # fields whose names could mislead: they do not change what is kept
+
+
+def kept_layers(family, f):
+    """What the layers keep, those that keep the same together: caches, and recurrent states."""
+    count = f.whole(family.count, LAYERS) if family.count else None
+    f.see(*family.ignored.split(), *(HEAD_FIELDS if family.recurrent else ()))
+    found = {}
+    for layer, kind in enumerate(family.kinds(f, count)):
+        for kept in kept_by(family, f.layer(layer), layer, kind):
+            one = replace(kept, layers=1)
+            found[one] = found.get(one, 0) + kept.layers
+    kept = [replace(one, layers=count) for one, count in found.items()]
+    caches = tuple(one for one in kept if isinstance(one, AttentionCache) and one.elements)
+    return caches, tuple(one for one in kept if isinstance(one, RecurrentState))
+
+
+HEAD_FIELDS = ("num_attention_heads", "num_key_value_heads")  # of no layer, where all recur
+
+
+def widened(f, cache):
+    """A window that no context of the model can fill is none."""
+    limit = f.get("max_position_embeddings")
+    if cache.window is None or not isinstance(limit, int) or cache.window < limit:
+        return cache
+    return replace(cache, window=None, kind="full" if cache.kind in ("sliding", "chunked") else cache.kind)
+
+
+def kept_by(family, f, layer, kind):
+    """What one layer keeps."""
+    if kind in ("recurrent", "convolution", "both", "both, sliding"):
+        yield (short_convolution if kind == "convolution" else family.recurrent)(f)
+    if kind in ("recurrent", "convolution", "nothing"):
+        return
+    kind = {"both": "full", "both, sliding": "sliding"}.get(kind, kind)
+    cache = family.attention(f, layer, kind)
+    if kind in ("sliding", "window alone", "compressed", "heavily compressed") and cache.window is None:
+        cache = replace(cache, window=f.whole(family.window, TOKENS))
+    if kind == "chunked":
+        cache = replace(cache, window=f.whole("attention_chunk_size", TOKENS))
+    yield widened(f, cache)
+    yield from family.more(f, layer, kind)
+
+
+GPT2 = {"num_hidden_layers": ("n_layer",), "num_attention_heads": ("n_head",), "hidden_size": ("n_embd",)}
+BART = Family(all_of("full"), heads_of("decoder_attention_heads", width="d_model"), count="decoder_layers")
+PLAIN = Family(all_of("full"))
+LISTED = Family(listed(all_of("full")))
+OLD = Family(all_of("full"), multi_head)
+LATENT = Family(all_of("full"), latent)
+INDEXED = Family(listed(all_of("indexed"), full="indexed"), latent, more=indexer)
+QWEN2 = Family(listed(sliding_above()))
+BY_FOUR = Family(listed(every(4)))
+BY_TWO = Family(listed(every(2)))
+GEMMA3 = Family(listed(every(6, "sliding_window_pattern")))
+GEMMA4 = Family(sharing_last(and_last(listed(every(6)))), gemma4)
+DELTA = Family(listed(every(4, "full_attention_interval", "recurrent")), recurrent=gated_delta)
+BAMBA = mamba2("mamba_n_heads", "mamba_d_head", "mamba_n_groups", "mamba_d_state", "mamba_d_conv")
+INKLING = {"full": "full", "both": "full", "both, sliding": "sliding"}
+
+FAMILIES = {
+    **dict.fromkeys(
+        # Keys and values of grouped heads, for every token, in every layer.
+        "apertus apertus1p5_text arcee aria_text cohere deepseek diffllama doge emu3_text_model ernie4_5"
+        " ernie4_5_moe exaone flex_olmo gemma glm glm4 glm4_moe granite granitemoe granitemoeshared helium hy_v3"
+        " hyperclovax internlm2 internlm3 iquestcoder jais2 llama minicpm nanochat nemotron"
+        " musicgen_decoder musicgen_melody_decoder"
+        " olmo olmo2 olmoe orion persimmon phi phi4_multimodal sarvam_moe seed_oss solar_open stablelm telechat2"
+        " telechat3 yi xverse bitnet".split(),
+        PLAIN,
+    ),
+    **dict.fromkeys("mellum cohere_compass_text".split(), LISTED),
+    "laguna": replace(LISTED, ignored="num_attention_heads_per_layer"),
+    "minimax_m2": Family(by_flags("attn_type_list", all_of("full"), "full", "recurrent"), recurrent=lightning),
+    "minimax_text_01": Family(
+        by_flags("attn_type_list", missing("attn_type_list"), "full", "recurrent"), recurrent=lightning
+    ),
+    **dict.fromkeys("mistral mixtral moshi phi3 phimoe starcoder2 ministral3".split(), Family(sliding_if_given)),
+    "ministral": Family(listed(sliding_if_given)),
+    **dict.fromkeys(
+        "qwen2 qwen2_moe qwen3 qwen3_vl_text qwen3_vl_moe_text qwen2_vl_text qwen2_5_vl_text mimo".split(), QWEN2
+    ),
+    "qwen3_moe": Family(sliding_above()),
+    "dots1": Family(listed(sliding_above(switch=False))),
+    "smollm3": Family(listed(by_rope("no_rope_layers", "no_rope_layer_interval", sliding_without_positions))),
+    "hunyuan_v1_dense": Family(sharing_across(all_of("full"))),
+    "hunyuan_v1_moe": Family(sharing_across(all_of("full"))),
+    "hunyuan": Family(sharing_across(all_of("full"))),
+    "llama4_text": Family(listed(by_rope("no_rope_layers", "no_rope_layer_interval", chunked_with_positions))),
+    "mllama_text_model": Family(crossing),
+    "gpt_oss": BY_TWO,
+    **dict.fromkeys("gemma2 vaultgemma".split(), BY_TWO),
+    **dict.fromkeys("olmo3".split(), BY_FOUR),
+    "afmoe": Family(listed(every(4, "global_attn_every_n_layers"))),
+    "cohere2": Family(listed(every(4, "sliding_window_pattern"))),
+    "cohere2_moe": Family(listed(prefixed)),
+    **dict.fromkeys("exaone4 exaone_moe".split(), Family(listed(by_local_pattern))),
+    **dict.fromkeys("gemma3_text embedding_gemma".split(), GEMMA3),
+    "gemma3n_text": Family(sharing_last(listed(every(5)))),
+    **dict.fromkeys("gemma4_text gemma4_unified_text".split(), GEMMA4),
+    "beam": Family(listed(and_last(every(6)))),
+    "kolibri1": Family(listed(every(5))),
+    **dict.fromkeys("granite_swa granitemoe_swa cwm".split(), Family(listed(where(lambda i, n: i % 4 == 0)))),
+    **dict.fromkeys("step3p5 step3p7".split(), Family(listed(missing("layer_types")))),
+    "flint": Family(listed(where(lambda i, n: i < 2 or i % 4 == 1 or i == n - 1))),
+    "modernbert-decoder": Family(listed(every_first(3, "global_attn_every_n_layers")), half_window),
+    "mimo_v2_flash": Family(
+        by_flags("hybrid_layer_pattern", listed(where(lambda i, n: i == 0 or (i + 1) % 6 == 0)), "sliding", "full"),
+        mimo_v2,
+    ),
+    "dory": Family(dory_loops),
+    "hrm_text": Family(cycled, heads_of("num_attention_heads", "head_dim")),
+    **dict.fromkeys(
+        "inkling_text inkling2_text".split(),
+        Family(listed(local_ids, **INKLING), inkling, more=four_convolutions, window="sliding_window_size"),
+    ),
+    "inkling2_loop_text": Family(
+        looped(listed(local_ids, **INKLING)), inkling, more=four_convolutions, window="sliding_window_size"
+    ),
+    # Latent attention.
+    **dict.fromkeys("axk1 deepseek_v2 deepseek_v3 glm4_moe_lite kimi_k2 minicpm3 sarvam_mla youtu".split(), LATENT),
+    "longcat_flash": Family(all_of("full"), twice(latent), count="num_layers"),
+    **dict.fromkeys("axk2 deepseek_v32 glm_moe_dsa hy_v4".split(), INDEXED),
+    "dots3_note_text": Family(
+        listed(where(lambda i, n: i < 2 or i % 4 == 1, "indexed"), full="indexed"), sliding_latent, more=wide_indexer
+    ),
+    **dict.fromkeys("deepseek_v4 deepseek_ref".split(), Family(listed(by_ratios), one_head, more=compressor)),
+    **dict.fromkeys("minimax_m3 minimax_m3_vl_text".split(), Family(listed(sparse_layers), more=own_indexer)),
+    # Layers that recur, and layers that attend.
+    "jamba": Family(by_period, recurrent=mamba1("mamba_d_state", "mamba_d_conv", "mamba_expand")),
+    "bamba": Family(by_indices("attn_layer_indices", "recurrent", "recurrent"), recurrent=BAMBA),
+    "falcon_h1": Family(all_of("both"), recurrent=BAMBA),
+    "granitemoehybrid": Family(listed(all_of("recurrent")), recurrent=BAMBA),
+    "nemotron_h": Family(
+        by_letters({"M": "recurrent", "*": "full", "E": "nothing", "-": "nothing"}, "hybrid_override_pattern"),
+        recurrent=mamba2("mamba_num_heads", "mamba_head_dim", "n_groups", "ssm_state_size", "conv_kernel"),
+        count=None,
+        names={"head_dim": ("attention_head_dim",)},
+    ),
+    "zamba": Family(
+        listed(shared_blocks, "layers_block_type"),
+        zamba,
+        mamba1("mamba_d_state", "mamba_d_conv", "mamba_expand"),
+        ignored="n_mamba_heads attn_layer_offset attn_layer_period",
+    ),
+    "zamba2": Family(
+        listed(missing("layers_block_type"), "layers_block_type"),
+        zamba,
+        mamba2("n_mamba_heads", "mamba_headdim", "mamba_ngroups", "mamba_d_state", "mamba_d_conv"),
+        ignored="hybrid_layer_ids kv_channels num_mem_blocks num_query_groups",
+    ),
+    **dict.fromkeys("qwen3_next qwen3_5_text qwen3_5_moe_text".split(), DELTA),
+    "olmo_hybrid": Family(listed(every(4, others="recurrent")), recurrent=gated_delta),
+    "lara_mini": Family(listed(in_turn("recurrent", "sliding", "recurrent", "full", "sliding")), recurrent=gated_delta),
+    "bailing_hybrid": Family(listed(every(6, "layer_group_size", "recurrent")), latent, kimi_delta),
+    "kimi_linear": Family(listed(by_kimi_lists), latent, kimi_delta),
+    "minimax": Family(listed(where(lambda i, n: i % 2, "full", "recurrent")), recurrent=lightning),
+    **dict.fromkeys("lfm2 lfm2_moe".split(), Family(listed(by_indices("full_attn_idxs", "convolution", "full")))),
+    "lfm3": Family(listed(lfm3_layers)),
+    "recurrent_gemma": Family(repeated, recurrent=griffin, window="attention_window_size"),
+    **dict.fromkeys(
+        "mamba falcon_mamba".split(),
+        Family(all_of("recurrent"), recurrent=mamba1("state_size", "conv_kernel", "expand")),
+    ),
+    "mamba2": Family(
+        all_of("recurrent"), recurrent=mamba2("num_heads", "head_dim", "n_groups", "state_size", "conv_kernel")
+    ),
+    "rwkv": Family(all_of("recurrent"), recurrent=rwkv),
+    # Shapes of their own.
+    "nemotron-nas": Family(all_of("full"), nemotron_nas),
+    "jetmoe": Family(all_of("full"), jetmoe),
+    "falcon": Family(all_of("full"), falcon),
+    "gpt_bigcode": Family(all_of("full"), multi_query, names=GPT2),
+    "chatglm": Family(all_of("full"), chatglm, count="num_layers"),
+    "openelm": Family(all_of("full"), by_layer("num_kv_heads"), count="num_transformer_layers"),
+    "deci": Family(all_of("full"), by_layer("num_key_value_heads_per_layer")),
+    "mpt": Family(all_of("full"), mosaic, count="n_layers"),
+    "dbrx": Family(all_of("full"), mosaic, count="n_layers"),
+    # One key and one value on each head: the older ones.
+    "big_bird": replace(OLD, ignored="attention_type"),
+    "bigbird_pegasus": replace(BART, ignored="attention_type"),
+    **dict.fromkeys(
+        "baichuan bert bert-generation biogpt camembert data2vec-text electra ernie fuyu git gpt_neox"
+        " gpt_neox_japanese internlm megatron-bert opt rembert roberta roberta-prelayernorm roc_bert roformer"
+        " xlm-roberta xlm-roberta-xl xmod".split(),
+        OLD,
+    ),
+    **dict.fromkeys("gpt2 gpt-sw3 gptj codegen ctrl".split(), replace(OLD, names=GPT2)),
+    "bloom": replace(OLD, names={**GPT2, "hidden_size": ("n_embed",)}),
+    "gpt_neo": Family(by_attention_types, heads_of("num_heads"), count="num_layers"),
+    "qwen": Family(all_of("full"), heads_of("num_attention_heads", "kv_channels")),
+    "xglm": Family(all_of("full"), heads_of("attention_heads", width="d_model"), count="num_layers"),
+    **dict.fromkeys("bart blenderbot blenderbot-small marian mbart mvp pegasus plbart whisper trocr".split(), BART),
+    "xlm": Family(all_of("full"), heads_of("n_heads", width="emb_dim"), count="n_layers"),
+    "prophetnet": Family(all_of("full"), heads_of("num_decoder_attention_heads"), count="num_decoder_layers"),
+}

@@ -1,0 +1,243 @@
+"""The fields of a model's configuration: typed, bounded, and watched, so that none is overlooked.
+
+A reader asks for the fields that it understands. What it has asked for is
+remembered; a field that is set, could change what the model keeps, and was
+never asked for is a reason to refuse.
+"""
+
+import copy
+import re
+
+from costlib.schema import InputError
+
+__all__ = ["Fields", "Refused"]
+
+
+class Refused(InputError):
+    """Something that is not understood, and what hangs on it.
+
+    Parameters
+    ----------
+    field : str
+        The field of the configuration.
+    given : object
+        Its value there; None where it is missing.
+    why : str
+        Why it matters.
+    with_it, without_it : str, optional
+        What the answer would be if it were heeded, and if it were not.
+    """
+
+    def __init__(self, field, given, why, with_it=None, without_it=None):
+        self.field, self.given, self.why = field, given, why
+        self.with_it, self.without_it = with_it, without_it
+        answers = [f"{label} it: {answer}" for label, answer in (("with", with_it), ("without", without_it)) if answer]
+        super().__init__(
+            f"{field} = {_short(given)} is not understood: {why}" + "".join(f"; {text}" for text in answers)
+        )
+
+
+LAYERS = (1, 10_000)
+HEADS = (1, 65_536)
+WIDTH = (1, 10_000_000)
+TOKENS = (1, 10**12)
+
+
+class Fields:
+    """The fields of one configuration.
+
+    Parameters
+    ----------
+    table : mapping
+        As the file has them.
+    where : str
+        How messages call the file.
+    defaults : mapping, optional
+        What the architecture's own code takes for a field that the file omits.
+    aliases : mapping, optional
+        Other names under which the architecture's code knows a field: asked name to names.
+    """
+
+    def __init__(self, table, where, defaults=None, aliases=None):
+        self.table, self.where = table, where
+        self._defaults, self._aliases = defaults or {}, aliases or {}
+        self.consulted = set()
+        self.assumptions = {}
+        self.notes = []
+
+    def get(self, name):
+        """The value as the file has it, or the architecture's default; None where neither has one."""
+        for spelling in (name, *self._aliases.get(name, ())):
+            self.consulted.add(spelling)
+        for spelling in (name, *self._aliases.get(name, ())):
+            if spelling in self.table:
+                return self.table[spelling]
+        for spelling in (name, *self._aliases.get(name, ())):
+            if (value := self._defaults.get(spelling)) not in (None, False):
+                self.assumptions[name] = f"{name} = {_short(value)}, the architecture's own default; the file omits it"
+                return value
+        return None
+
+    def layer(self, number):
+        """The fields as one layer sees them: ``per_layer_config`` may change some for it."""
+        changes = self.get("per_layer_config")
+        if changes is None:
+            return self
+        if not isinstance(changes, dict):
+            raise InputError(
+                f"{self.where}: per_layer_config = {_short(changes)}; wanted tables by number of the layer"
+            )
+        mine = next((table for key, table in changes.items() if str(key).isdecimal() and int(key) == number), {})
+        if not isinstance(mine, dict):
+            raise InputError(f"{self.where}: per_layer_config {number} = {_short(mine)}; wanted a table")
+        view = copy.copy(self)
+        view.table = {**self.table, **mine}
+        return view
+
+    def see(self, *names):
+        """Note fields as consulted: what they say is said by others, or does not change what is kept."""
+        for name in names:
+            self.consulted.update((name, *self._aliases.get(name, ())))
+
+    def has(self, name):
+        """Whether the file itself gives the field a value."""
+        spellings = (name, *self._aliases.get(name, ()))
+        self.consulted.update(spellings)
+        return any(self.table.get(spelling) is not None for spelling in spellings)
+
+    def whole(self, name, bounds, default=None):
+        """A whole number within bounds; the default, or where that is None an error, if there is none."""
+        value = self.get(name)
+        if value is None:
+            if default is None:
+                raise InputError(f"{self.where}: {name} is missing; wanted {_wanted(bounds)}")
+            return default
+        return self._checked(name, value, bounds)
+
+    def optional(self, name, bounds):
+        """A whole number within bounds, or None."""
+        value = self.get(name)
+        return None if value is None else self._checked(name, value, bounds)
+
+    def at(self, name, layer, bounds, default=None):
+        """A whole number that may differ from layer to layer: of this layer, where the field is a list."""
+        value = self.get(name)
+        if not isinstance(value, list):
+            return self.whole(name, bounds, default)
+        if layer >= len(value):
+            raise InputError(f"{self.where}: {name} has {len(value)} entries; wanted one a layer, at least {layer + 1}")
+        if value[layer] is None and default is not None:
+            return default
+        return self._checked(f"{name}[{layer}]", value[layer], bounds)
+
+    def flag(self, name, default=False):
+        """A true or false."""
+        value = self.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise InputError(f"{self.where}: {name} = {_short(value)}; wanted true or false")
+        return value
+
+    def names(self, name, length=None):
+        """A list of texts, or None; of so many entries, where a length is given."""
+        value = self.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+            raise InputError(f"{self.where}: {name} = {_short(value)}; wanted a list of names")
+        self._of_length(name, value, length)
+        return value
+
+    def numbers(self, name, bounds, length=None):
+        """A list of whole numbers, or None."""
+        value = self.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise InputError(f"{self.where}: {name} = {_short(value)}; wanted a list of whole numbers")
+        self._of_length(name, value, length)
+        return [self._checked(f"{name}[{i}]", entry, bounds) for i, entry in enumerate(value)]
+
+    def text(self, name):
+        """A text, or None."""
+        value = self.get(name)
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{self.where}: {name} = {_short(value)}; wanted a text")
+        return value
+
+    def inner(self, name):
+        """The fields of a nested table; empty where there is none."""
+        value = self.get(name)
+        if value is None:
+            value = {}
+        if not isinstance(value, dict):
+            raise InputError(f"{self.where}: {name} = {_short(value)}; wanted a table")
+        return Fields(value, f"{self.where}: {name}")
+
+    def quotient(self, name, above, below):
+        """One whole number over another, which must divide it; the fallback for a field that is not given."""
+        if above % below:
+            raise InputError(
+                f"{self.where}: {name} is missing, and {above} over {below} is not whole; wanted {name} itself"
+            )
+        return above // below
+
+    def note(self, text):
+        """Something to say beside the answer."""
+        self.notes.append(text)
+
+    def refuse_what_was_overlooked(self, answers):
+        """Refuse a field that is set, may change what is kept, and that nobody asked for.
+
+        ``answers`` gives, for a field's name and value, the answer with and without it.
+        """
+        for name, value in self.table.items():
+            if name in self.consulted or value in (None, False, 0, "", [], {}) or not could_matter(name):
+                continue
+            why = "its name says that it may change what is kept, and nothing is known of it here"
+            raise Refused(name, value, why, *answers(name, value))
+
+    def _checked(self, name, value, bounds):
+        low, high = bounds
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise InputError(f"{self.where}: {name} = {_short(value)}; wanted {_wanted(bounds)}")
+        return value
+
+    def _of_length(self, name, value, length):
+        if length is not None and len(value) != length:
+            raise InputError(f"{self.where}: {name} has {len(value)} entries; wanted {length}, one a layer")
+
+
+_MATTERS = re.compile(
+    r"attention|attn|block_type|blocks|cache|chunk|compress|conv|cross|cycles|delta|global|head|hybrid|index|interval"
+    r"|kda|kv|latent|layer|linear|local|loop|lora_rank|lru|mamba|memory|multi_query|nextn|pattern|period|recurr"
+    r"|retention|rwkv|share|sliding|sparse|ssm|state|stride|swa|window"
+)
+_HARMLESS = re.compile(
+    # of the weights alone, or of how numbers are computed
+    r"attention_bias|attention_dropout|attn_bias|attn_dropout|attn_pdrop|attn_implementation|layer_?norm|norm_|_norm"
+    r"|mlp|moe|expert|ffn|intermediate|_eps$|epsilon|init|layerdrop|layer_drop|layer_scale|scale|scaling|multiplier"
+    r"|softcap|logit|temperature|clip|bias$|act_fn|dtype|kernels|impl$|_fp32|fused|rope|rotary|rotate|theta"
+    r"|position_embedding|token|use_cache|cache_implementation|tie_|classifier|header|dense_replace|sparse_step|router"
+    r"|lm_head|head_bias|max_seq|max_length|^transformers_version$|residual|gating|_gate$|gate_|sinkhorn|hash_layers"
+    r"|prompt|sparsity|feed_forward|pruned_heads|embedding|model_type|q_lora_rank|o_lora_rank|dropout|_factor$|lower_bound"
+    r"|per_layer_input|scalar|dense_layers|bidirectional|attn_res_block|activation|parallel|linear_(a|dt|allow)_"
+    r"|^(unk|mask|pad|bos|eos|sep|cls|image|audio|video|ignore)_index|encoder_|hidden_act|_act$|dt_rank|random_blocks"
+    r"|keep_window|sliding_window_pattern_$"
+)
+
+
+def could_matter(name):
+    """Whether a field of this name may change what a model keeps."""
+    return bool(_MATTERS.search(name.lower()) and not _HARMLESS.search(name.lower()))
+
+
+def _wanted(bounds):
+    low, high = bounds
+    return f"a whole number from {low:,} to {high:,}"
+
+
+def _short(value):
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

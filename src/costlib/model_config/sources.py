@@ -1,0 +1,299 @@
+"""From a file, a folder, standard input or a repository's name to what a model keeps."""
+
+import json
+import os
+import sys
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from costlib.model_config.config import ModelConfig
+from costlib.model_config.families import FAMILIES, kept_layers
+from costlib.model_config.fields import Fields, Refused
+from costlib.model_config.precision import SPELLINGS
+from costlib.schema import InputError, nearest
+from costlib.units import show
+
+__all__ = ["read", "read_table"]
+
+LARGEST_FILE = 16 * 2**20  # bytes; the longest published config.json has some 100 kB
+NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
+FROM_TOP = ("dtype", "torch_dtype", "quantization_config", "tie_word_embeddings")
+
+
+def read(source, assume=()):
+    """A model as its configuration describes it.
+
+    Parameters
+    ----------
+    source : path-like or str
+        A ``config.json``, a folder that holds one, ``-`` for standard input, a
+        GGUF file, or the name of a repository such as ``Qwen/Qwen3-8B``, which
+        is looked up in the local cache of Hugging Face and fetched where
+        ``huggingface_hub`` is installed.
+    assume : iterable of str
+        Assumptions, ``FIELD=VALUE``, that stand in for what the file says; they stand beside the result.
+
+    Returns
+    -------
+    ModelConfig
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read, or a field has an impossible value: with field, value and what is wanted.
+    Refused
+        If it says something that is not understood: which field, why it matters, the answer with and without it.
+
+    Notes
+    -----
+    Exact for what the architecture's public code keeps: a test compares the
+    default configuration of every causal language model of Hugging Face's
+    transformers with what that code keeps.
+
+    References
+    ----------
+    Wolf et al. (2020), doi:10.18653/v1/2020.emnlp-demos.6
+
+    Examples
+    --------
+    >>> import json, tempfile, pathlib
+    >>> config = {"model_type": "llama", "num_hidden_layers": 80, "num_attention_heads": 64,
+    ...           "num_key_value_heads": 8, "hidden_size": 8192, "dtype": "bfloat16"}
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "config.json")
+    >>> _ = file.write_text(json.dumps(config))
+    >>> show(read(file).bytes_per_token(), digits=6)
+    '327,680 B/token'
+    """
+    if str(source) == "-":
+        return read_table(_parsed(sys.stdin.buffer.read(LARGEST_FILE + 1), "standard input"), "standard input", assume)
+    path = _found(Path(source))
+    if path.suffix.lower() == ".gguf":
+        from costlib.model_config.gguf import read_gguf
+
+        return read_gguf(path, assume)
+    return read_table(_parsed(_bytes(path), str(path)), str(path), assume, name=_name_of(path))
+
+
+def read_table(table, where, assume=(), name=None):
+    """A model as the fields of its configuration describe it; as :func:`read`, of what a file holds.
+
+    Parameters
+    ----------
+    table : dict
+        What a ``config.json`` holds.
+    where : str
+        How messages call it.
+    assume : iterable of str
+        As in :func:`read`.
+    name : str, optional
+        What to call the model where the file does not say.
+
+    Returns
+    -------
+    ModelConfig
+
+    Raises
+    ------
+    InputError, Refused
+        As :func:`read`.
+    """
+    if not isinstance(table, dict):
+        raise InputError(f"{where}: a {type(table).__name__}; wanted the fields of a model, in braces")
+    text = unnested(table, where)
+    assumed = [_assumption(text, item) for item in assume]
+    model_type = text.get("model_type")
+    if not isinstance(model_type, str) or not model_type:
+        raise InputError(f"{where}: model_type = {model_type!r}; wanted the name of an architecture")
+    if model_type not in FAMILIES:
+        close = nearest(model_type, FAMILIES).partition("Valid")[0]
+        raise Refused(
+            "model_type",
+            model_type,
+            f"how this architecture stores its state is not known here; {close}"
+            "what is like an architecture that is known can be read as that one: --assume model_type=llama",
+        )
+    family = FAMILIES[model_type]
+    aliases = {"dtype": ("torch_dtype",), **known("aliases").get(model_type, {}), **family.names}
+    f = Fields(text, where, known("defaults").get(model_type), aliases)
+    caches, states = kept_layers(family, f)
+    _note_what_is_not_counted(f)
+    config = ModelConfig(
+        name=_text(table.get("_name_or_path")) or name or where,
+        model_type=model_type,
+        caches=caches,
+        states=states,
+        layers=sum(one.layers for one in (*caches, *states)),
+        kv_format=kv_format(f),
+        context_limit=next(
+            (f.table[n] for n in CONTEXT_LIMITS if isinstance(f.table.get(n), int) and f.table[n] > 0), None
+        ),
+        notes=tuple(f.notes),
+        fields=f,
+    )
+    f.refuse_what_was_overlooked(lambda field, value: answers(config, field, value))
+    return replace(config, assumptions=(*assumed, *f.assumptions.values()))
+
+
+def _note_what_is_not_counted(f):
+    """Layers that predict further tokens, and sources that a decoder attends to."""
+    f.see("mtp_hybrid_override_pattern", "mtp_layers_block_type", "mtp_hidden_states_first", "mtp_local_layer_ids")
+    count = next(
+        (n for name in PREDICTORS if (n := f.optional(name, (0, 100)))),
+        0,
+    )
+    if count:
+        f.note(f"{count} more layers predict further tokens; an engine that speculates with them keeps their state too")
+    if f.flag("is_encoder_decoder") | f.flag("add_cross_attention"):
+        f.note("the decoder alone; it also keeps keys and values of each token that an encoder gives it")
+
+
+PREDICTORS = (
+    "num_nextn_predict_layers",
+    "mtp_num_hidden_layers",
+    "mtp_transformer_layers",
+    "num_mtp_layers",
+    "num_mtp_modules",
+)
+CONTEXT_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length", "n_ctx")
+
+
+def kv_format(f):
+    """The format of the cache that the file declares, or else that of the model's numbers."""
+    quantised = f.inner("quantization_config").get("kv_cache_scheme")
+    if isinstance(quantised, dict) and quantised.get("num_bits") == 8:
+        return "fp8"
+    declared = f.text("dtype")
+    if declared is None:
+        f.assumptions["dtype"] = "a cache of 16 bits; the file declares no dtype"
+        return "bf16"
+    if declared not in SPELLINGS:
+        raise Refused("dtype", declared, "the size of an element of the cache hangs on it")
+    return SPELLINGS[declared]
+
+
+def answers(config, name, value):
+    """What would be kept if a field that nobody reads were heeded, and what is kept without it."""
+    without = f"{show(config.bytes_per_token(), 'B/token', 9)}, growing with the context"
+    if isinstance(value, int) and ("window" in name or "chunk" in name):
+        return f"at most {value:,} tokens in every layer that attends", without
+    if isinstance(value, int) and "shared" in name:
+        return f"{value} layers fewer", without
+    return None, without
+
+
+def unnested(table, where):
+    """The fields of the language model: nested under a name in configurations that also have eyes or ears."""
+    for key in NESTED:
+        inner = table.get(key)
+        if inner is None:
+            continue
+        if not isinstance(inner, dict):
+            raise InputError(f"{where}: {key} = {inner!r}; wanted a table")
+        text = {**{name: table[name] for name in FROM_TOP if name in table}, **inner}
+        if any(inner.get(deeper) is not None for deeper in NESTED):
+            return unnested(text, f"{where}: {key}")
+        if text.get("model_type") is None:
+            text["model_type"] = known("texts").get(table.get("model_type"), table.get("model_type"))
+        return text
+    text = dict(table)
+    text["model_type"] = known("texts").get(table.get("model_type"), table.get("model_type"))
+    return text
+
+
+def _assumption(text, item):
+    """Lay an assumption over the fields; how it is reported."""
+    name, equals, value = item.partition("=")
+    if not equals or not name:
+        raise InputError(f"assume = {item!r}; wanted FIELD=VALUE, such as sliding_window=null")
+    try:
+        text[name] = json.loads(value)
+    except ValueError:
+        text[name] = value
+    return f"{name} = {value}, assumed"
+
+
+@cache
+def known(what):
+    """Of each architecture: what its public code takes for a field that a file omits, and the fields' other names."""
+    return json.loads(resources.files("costlib.model_config").joinpath("defaults.json").read_text())[what]
+
+
+def _found(path):
+    """The file that a path, or the name of a repository, stands for."""
+    if path.is_dir():
+        if (path / "config.json").is_file():
+            return path / "config.json"
+        raise InputError(f"{path}: has no config.json; wanted a folder that holds one")
+    if path.exists() or path.suffix in (".json", ".gguf"):
+        return path
+    if len(path.parts) == 2 and not path.is_absolute():
+        return _in_hub(str(path))
+    raise InputError(
+        f"{path}: not found; wanted a file, a folder, '-' or the name of a repository such as Qwen/Qwen3-8B"
+    )
+
+
+def _in_hub(repository):
+    """A repository's config.json: from the local cache, or else from its host."""
+    home = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME") or "~/.cache/huggingface", "hub")
+    folder = Path(home).expanduser() / ("models--" + repository.replace("/", "--"))
+    try:
+        revision = (folder / "refs" / "main").read_text().strip()
+    except OSError:
+        revision = ""
+    if revision and (folder / "snapshots" / revision / "config.json").is_file():
+        return folder / "snapshots" / revision / "config.json"
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise InputError(
+            f"{repository}: no such file, and not in the local cache of Hugging Face; "
+            "to fetch it, install the extra: pip install 'costlib[hub]'"
+        ) from None
+    try:
+        return Path(huggingface_hub.hf_hub_download(repository, "config.json"))
+    except Exception as error:  # its own, the network's, the disk's
+        raise InputError(f"{repository}: not fetched: {str(error).strip().splitlines()[0]}") from None
+
+
+def _bytes(path):
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _parsed(content, where):
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"{where}: more than {LARGEST_FILE >> 20} MiB; wanted a model's config.json")
+    try:
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=lambda pairs: _unique(pairs, where))
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: is not text; wanted a model's config.json, or a file that ends in .gguf") from None
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: is not JSON: {error}") from None
+
+
+def _unique(pairs, where):
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{where}: {twice} stands twice")
+    return table
+
+
+def _name_of(path):
+    """A model's name, from where its file lies."""
+    names = [part for part in path.parts[::-1] if part.startswith("models--")]
+    stem = names[0].removeprefix("models--") if names else path.stem if path.stem != "config" else path.parent.name
+    return stem.replace("--", "/")
+
+
+def _text(value):
+    return value if isinstance(value, str) else None

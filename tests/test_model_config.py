@@ -1,0 +1,265 @@
+"""Reading a model's configuration: what it keeps, where it comes from, and what is refused."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from costlib.model_config import InputError, Refused, families, oracle, read, read_table, sources
+from costlib.model_config.fields import could_matter
+from costlib.units import Quantity, quantity, show
+
+CONFIGS = Path(__file__).parent / "configs"
+LLAMA = {
+    "model_type": "llama",
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "hidden_size": 4096,
+    "dtype": "bfloat16",
+}
+LONG = quantity("131072 token")
+
+
+def kept(table, tokens=1):
+    """Bytes that a sequence of so many tokens keeps."""
+    return read_table(table, "example").state(Quantity(tokens, "token")).m_as("byte")
+
+
+# Against the public code
+
+ORACLE = list(csv.DictReader(Path(oracle.__file__).with_name("oracle.csv").open(newline="")))
+MEASURED = [row for row in ORACLE if row["verdict"] == "right"]
+
+
+def test_no_architecture_is_read_wrongly_and_nine_in_ten_are_read():
+    verdicts = {row["model"]: row["verdict"] for row in ORACLE if not row["model"].count("/")}
+    assert len(verdicts) > 190 and "wrong" not in verdicts.values()
+    assert sum(verdict == "right" for verdict in verdicts.values()) >= 0.9 * len(verdicts)
+
+
+@pytest.mark.parametrize("row", MEASURED, ids=lambda row: f"{row['model']}-{row['tokens']}")
+def test_what_is_read_is_what_the_public_code_keeps(row):
+    file = CONFIGS / (row["model"].replace("/", "--") + ".json")
+    table = json.loads(file.read_text()) if file.exists() else oracle.default_of(row["model"])
+    config = read_table(table, row["model"])
+    assert oracle.as_the_code_keeps_it(config, int(row["tokens"])) == int(row["measured"])
+
+
+# Published models, at 131,072 tokens
+
+STATES = {
+    "meta-llama--Meta-Llama-3.1-70B": "42.950 GB",
+    "mistralai--Mixtral-8x7B-v0.1": "17.180 GB",
+    "deepseek-ai--DeepSeek-V3": "9.2107 GB",
+    "openai--gpt-oss-120b": "4.8366 GB",
+    "google--gemma-4-26B-A4B": "2.8941 GB",
+    "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8": "1.2440 GB",
+    "meta-llama--Llama-4-Scout-17B-16E-Instruct": "7.6504 GB",
+}
+
+
+@pytest.mark.parametrize("name, state", STATES.items())
+def test_the_state_of_a_published_model(name, state):
+    assert show(read(CONFIGS / f"{name}.json").state(LONG), "GB", digits=5) == state
+
+
+def test_state_is_constant_window_and_growth():
+    for file in CONFIGS.glob("*.json"):
+        config = read(file)
+        parts = config.constant_state() + config.window_state(LONG) + config.bytes_per_token() * LONG
+        assert parts.m_as("byte") == config.state(LONG).m_as("byte")
+
+
+def test_a_name_comes_from_the_file_or_from_where_it_lies(tmp_path):
+    assert read(CONFIGS / "mistralai--Mixtral-8x7B-v0.1.json").name == "mistralai/Mixtral-8x7B-v0.1"
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    assert read(tmp_path).name == tmp_path.name
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "_name_or_path": "some/model"}))
+    assert read(tmp_path).name == "some/model"
+
+
+# Fields
+
+
+@pytest.mark.parametrize(
+    "changes, size",
+    [
+        ({}, 131072),
+        ({"head_dim": 64}, 65536),
+        ({"num_key_value_heads": None}, 524288),
+        ({"num_key_value_heads": 1}, 16384),
+        ({"dtype": "float32"}, 262144),
+        ({"torch_dtype": "float32", "dtype": None}, 131072),
+        ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, 131072),
+        ({"quantization_config": {"kv_cache_scheme": {"num_bits": 8, "type": "float"}}}, 65536),
+    ],
+    ids=str,
+)
+def test_a_field_changes_what_a_token_keeps(changes, size):
+    assert kept({**LLAMA, **changes}) == size
+
+
+def test_what_the_file_omits_is_the_architectures_default_and_said():
+    config = read_table({"model_type": "mistral", "dtype": "bfloat16"}, "example")
+    assert "sliding_window = 4096, the architecture's own default; the file omits it" in config.assumptions
+    assert config.state(LONG) == 4096 * 131072 * quantity("1 byte")
+
+
+def test_a_field_that_is_null_is_not_one_that_is_omitted():
+    assert kept({"model_type": "mistral", "dtype": "bfloat16", "sliding_window": None}, 131072) == 131072 * 131072
+
+
+def test_a_window_that_no_context_fills_is_none():
+    wide = {"model_type": "phi3", "sliding_window": 131072, "max_position_embeddings": 131072, "dtype": "bfloat16"}
+    assert read_table(wide, "example").bytes_per_token() == quantity("393216 B/token")
+    assert read_table({**wide, "sliding_window": 2048}, "example").bytes_per_token() == quantity("0 B/token")
+
+
+def test_fields_may_be_nested_and_the_top_may_be_of_the_eyes():
+    nested = {"model_type": "llava", "num_hidden_layers": 99, "text_config": LLAMA}
+    assert kept(nested) == 131072
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    "changes, field",
+    [
+        ({"model_type": "something_new"}, "model_type"),
+        ({"sliding_window": 4096}, "sliding_window"),
+        ({"num_kv_shared_layers": 4}, "num_kv_shared_layers"),
+        ({"kv_lora_rank": 512}, "kv_lora_rank"),
+        ({"attention_sink_window": 64}, "attention_sink_window"),
+        ({"layer_types": ["full_attention"] * 32}, "layer_types"),
+        ({"dtype": "float4"}, "dtype"),
+    ],
+    ids=str,
+)
+def test_what_is_not_understood_is_refused_by_name(changes, field):
+    with pytest.raises(Refused) as refused:
+        read_table({**LLAMA, **changes}, "example")
+    assert refused.value.field == field
+    assert refused.value.given == changes[field] and refused.value.why
+
+
+def test_a_refusal_says_the_answer_with_and_without():
+    with pytest.raises(Refused) as refused:
+        read_table({**LLAMA, "sliding_window": 4096}, "example")
+    assert "4,096 tokens" in refused.value.with_it and "131,072 B/token" in refused.value.without_it
+
+
+def test_a_kind_of_layer_that_is_not_known_is_refused():
+    table = {**LLAMA, "model_type": "qwen3", "layer_types": ["full_attention"] * 31 + ["wonder_attention"]}
+    with pytest.raises(Refused, match=r"layer_types\[31\] = 'wonder_attention'"):
+        read_table(table, "example")
+
+
+def test_an_assumption_stands_in_and_stands_beside_the_result():
+    config = read_table({**LLAMA, "sliding_window": 4096}, "example", ["sliding_window=null"])
+    assert config.bytes_per_token() == quantity("131072 B/token")
+    assert "sliding_window = null, assumed" in config.assumptions
+    assert read_table({**LLAMA, "model_type": "new"}, "example", ["model_type=llama"]).model_type == "llama"
+
+
+def test_names_that_matter_and_names_that_do_not():
+    assert all(map(could_matter, "sliding_window kv_lora_rank layer_types mamba_d_state cla_share_factor".split()))
+    assert not any(map(could_matter, "rope_theta attention_bias tie_word_embeddings moe_layer_freq".split()))
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"num_hidden_layers": "32"}, "num_hidden_layers = '32'; wanted a whole number from 1 to 10,000"),
+        ({"num_hidden_layers": True}, "num_hidden_layers = True"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers = 0"),
+        ({"num_attention_heads": 32.0}, "num_attention_heads = 32.0"),
+        ({"num_key_value_heads": 5}, "num_key_value_heads = 5 does not divide num_attention_heads = 32"),
+        ({"hidden_size": 4100}, "head_dim is missing, and 4100 over 32 is not whole"),
+        ({"model_type": 5}, "model_type = 5"),
+        ({"text_config": "x"}, "text_config = 'x'; wanted a table"),
+    ],
+    ids=str,
+)
+def test_an_impossible_field_is_named(changes, message):
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        read_table({**LLAMA, **changes}, "example")
+
+
+def test_an_assumption_has_a_name_and_a_value():
+    with pytest.raises(InputError, match="wanted FIELD=VALUE"):
+        read_table(LLAMA, "example", ["nothing"])
+
+
+# Where it is read from
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "is not JSON"),
+        (b"[1]", "a list; wanted the fields of a model"),
+        (b"\xff\xfe\x00", "is not text"),
+        (b'{"a": 1, "a": 2}', "a stands twice"),
+        (b"[" * 100_000, "is not JSON"),
+        (b" " * (16 * 2**20 + 1), "more than 16 MiB"),
+    ],
+    ids=["empty", "list", "binary", "twice", "deep", "large"],
+)
+def test_a_file_that_is_no_configuration(tmp_path, content, message):
+    file = tmp_path / "config.json"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read(file)
+
+
+def test_a_folder_without_a_configuration_and_a_path_that_leads_nowhere(tmp_path):
+    with pytest.raises(InputError, match="has no config.json"):
+        read(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read(tmp_path / "missing.json")
+    with pytest.raises(InputError, match="not found"):
+        read("missing")
+
+
+def test_standard_input(monkeypatch):
+    content = io.TextIOWrapper(io.BytesIO(json.dumps(LLAMA).encode()))
+    monkeypatch.setattr(sys, "stdin", content)
+    assert read("-").bytes_per_token() == quantity("131072 B/token")
+
+
+def test_a_repository_is_looked_up_in_the_local_cache(tmp_path, monkeypatch):
+    folder = tmp_path / "models--some--model"
+    (folder / "refs").mkdir(parents=True)
+    (folder / "refs" / "main").write_text("abc123")
+    (folder / "snapshots" / "abc123").mkdir(parents=True)
+    (folder / "snapshots" / "abc123" / "config.json").write_text(json.dumps(LLAMA))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert read("some/model").name == "some/model"
+
+
+def test_a_repository_that_is_not_there_says_how_to_fetch_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(InputError, match=r"pip install 'costlib\[hub\]'"):
+        read("some/model")
+
+
+def test_a_repository_is_fetched_where_the_library_is_installed(tmp_path, monkeypatch):
+    import huggingface_hub
+
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    asked = []
+    fetch = lambda repository, file: asked.append((repository, file)) or str(tmp_path / file)  # noqa: E731
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
+    assert read("some/model").bytes_per_token() == quantity("131072 B/token")
+    assert asked == [("some/model", "config.json")]
+
+
+def test_every_family_with_defaults_is_one_that_is_read():
+    assert set(sources.known("defaults")) <= set(families.FAMILIES)
