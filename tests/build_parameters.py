@@ -54,7 +54,13 @@ NEEDED = {
 FILLED = {"head_dim": 48, "num_key_value_heads": 4, "q_lora_rank": 96, "moe_latent_size": 96, "n_inner": 96}
 ADDED = {"head_dim": 48, "num_key_value_heads": 4}  # tried even where a family has no place for them
 # Families that are built only with what feeds them images, and weights that are not of the text model.
-WRAPPED = {"qwen3_vl_text": "qwen3_vl", "qwen3_vl_moe_text": "qwen3_vl_moe", "mllama_text_model": "mllama"}
+WRAPPED = {
+    "qwen2_vl_text": "qwen2_vl",
+    "qwen2_5_vl_text": "qwen2_5_vl",
+    "qwen3_vl_text": "qwen3_vl",
+    "qwen3_vl_moe_text": "qwen3_vl_moe",
+    "mllama_text_model": "mllama",
+}
 ASIDE = ("vis", "audio", "embed_tokens_extend", "multi_modal_projector")
 CHOSEN = ("num_experts_per_tok", "moe_topk", "moe_k", "top_k_experts")
 

@@ -66,6 +66,7 @@ __all__ = ["FAMILIES"]
 LLAMA = Decoder(attention=grouped(bias="attention_bias"), feed_forward=gated(bias="mlp_bias"))
 MISTRAL = Decoder(attention=grouped(), feed_forward=gated())
 QWEN2 = Decoder(attention=grouped(bias=True, out_bias=False), feed_forward=gated())
+QWEN2_VL = replace(QWEN2, attention=grouped(size=share, bias=True, out_bias=False))
 QWEN3 = Decoder(attention=grouped(bias="attention_bias", beside=head_norms), feed_forward=gated())
 GEMMA = Decoder(attention=grouped(bias="attention_bias"), feed_forward=gated())
 GLM = Decoder(attention=grouped(bias="attention_bias", out_bias=False), feed_forward=gated())
@@ -150,6 +151,8 @@ DENSE = {
     "ministral3": MISTRAL,
     "phi3": MISTRAL,
     "qwen2": QWEN2,
+    "qwen2_vl_text": QWEN2_VL,
+    "qwen2_5_vl_text": QWEN2_VL,
     "mimo": replace(GLM, predicting=None),
     "qwen3": QWEN3,
     "qwen3_vl_text": QWEN3,
@@ -248,14 +251,14 @@ QWEN2_EXPERTS = experts("num_experts", beside=total(SHARED_EXPERT, HIDDEN))  # t
 LLAMA4_EXPERTS = experts("num_local_experts", gated(), beside=gated())
 
 
-def not_listed(listed, block, otherwise):
+def not_listed(listed, block, otherwise, needed=False):
     """A block, but another in the layers that a field lists."""
-    return lambda c: c[otherwise if c.layer in c.listed(listed) else block]
+    return lambda c: c[otherwise if c.layer in c.listed(listed, needed) else block]
 
 
-def every_so_many(mixture):
+def every_so_many(mixture, needed=False):
     """A mixture in every so many layers, but not in those that are listed as dense."""
-    return not_listed("mlp_only_layers", every("decoder_sparse_step", mixture, gated()), gated())
+    return not_listed("mlp_only_layers", every("decoder_sparse_step", mixture, gated()), gated(), needed)
 
 
 def llama4_experts(c):
@@ -447,7 +450,7 @@ MIXTURES = {
     "flint": replace(
         QWEN3,
         attention=grouped(bias="attention_bias", beside=total(head_norms, HEADS)),
-        feed_forward=every_so_many(experts("num_experts", beside=SHARED_EXPERT)),
+        feed_forward=every_so_many(experts("num_experts", beside=SHARED_EXPERT), needed=True),
     ),
     "kolibri1": replace(
         QWEN3,
@@ -830,6 +833,13 @@ def axk2_norm_gates(c):
     return (2 if c.get("mlp_layer_types") == "sparse" else 1) * 2 * c[HIDDEN] * c["gated_norm_rank"]
 
 
+def hy_indexer(c):
+    """The indexer of a layer of Hunyuan 4, whose configuration says which have one."""
+    if "indexer_types" not in c:
+        raise Unknown("indexer_types is not given")
+    return c[own_indexer]
+
+
 def two_streams(c):
     """Hyper-connections of a layer, around both of its blocks."""
     mixes = 2 * c[HYPER]
@@ -1020,7 +1030,7 @@ def nas_width(c):
 
 def mllama_attention(c):
     """Attention of Llama 3.2 Vision: some layers attend to the image, behind two gates."""
-    image = c.layer in c.listed("cross_attention_layers")
+    image = c.layer in c.listed("cross_attention_layers", needed=True)
     return c[grouped(size=share)] + (2 + 2 * c[share] if image else 0)
 
 
@@ -1083,7 +1093,7 @@ OTHERS = {
     ),
     "hy_v4": replace(
         DEEPSEEK_V3,
-        attention=latent(bias="attention_bias", beside=total(own_indexer, HEADS, product(HIDDEN, HEADS, "v_head_dim"))),
+        attention=latent(bias="attention_bias", beside=total(hy_indexer, HEADS, product(HIDDEN, HEADS, "v_head_dim"))),
         feed_forward=total(DEEPSEEK_EXPERTS, two_streams),
         beside=head_streams,
     ),

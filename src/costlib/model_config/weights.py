@@ -111,8 +111,10 @@ class Sizes:
             raise Unknown(f"{given} are names of the same size with different values")
         return next(iter(given.values()), None)
 
-    def listed(self, name):
+    def listed(self, name, needed=False):
         """A field that is a list of its own, not a value for each layer; empty if it is not given."""
+        if needed and self._read(name) is None:
+            raise Unknown(f"{name} is not given")
         return self._of_kind(name, list | tuple, "list", ())
 
     def part(self, name):
@@ -334,10 +336,12 @@ def latent(bias=False, beside=0):
         if c.get("qk_head_dim") not in (None, key):
             raise Unknown(f"qk_head_dim = {c.get('qk_head_dim')!r} is not qk_nope_head_dim + qk_rope_head_dim = {key}")
         queries = n * key
-        low = c["q_lora_rank"] if "q_lora_rank" in c else None
-        if low == 0:
+        if "q_lora_rank" not in c:
+            query = linear(h, queries)
+        elif low := c["q_lora_rank"]:
+            query = linear(h, low, c[bias]) + low + linear(low, queries)
+        else:
             raise Unknown("q_lora_rank = 0 is no rank; null says that there is none")
-        query = linear(h, queries) if low is None else linear(h, low, c[bias]) + low + linear(low, queries)
         latents = linear(h, rank + rope, c[bias]) + rank
         expanded = linear(rank, n * (c["qk_nope_head_dim"] + c["v_head_dim"]))
         return query + latents + expanded + linear(n * c["v_head_dim"], h, c[bias]) + c[beside]
