@@ -124,7 +124,6 @@ TELLING = (
     "latent_moe_use_norm",
     "mla_use_output_gate",
     "moe_latent_size",
-    "per_layer_config",
     "routed_expert_hidden_size",
     "use_double_wide_mlp",
 )

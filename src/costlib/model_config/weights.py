@@ -74,14 +74,19 @@ class Sizes:
         Whether of the experts only those are counted that one token goes to.
     """
 
-    def __init__(self, fields, layer=None, chosen_only=False, consulted=None):
+    def __init__(self, fields, layer=None, chosen_only=False, found=None):
         self.fields, self.layer, self.chosen_only = fields, layer, chosen_only
-        self.consulted = set() if consulted is None else consulted
+        self.found = {} if found is None else found  # what was looked up, for all layers
+
+    @property
+    def consulted(self):
+        """Names of the fields that were looked up."""
+        return self.found.keys()
 
     @property
     def depth(self):
         """How many layers there are."""
-        whole = Sizes(self.fields, consulted=self.consulted)
+        whole = Sizes(self.fields, found=self.found)
         kinds = whole.get(KINDS)
         return whole[DEPTH] if DEPTH in whole or not isinstance(kinds, str | list | tuple) else len(kinds)
 
@@ -90,40 +95,43 @@ class Sizes:
         depth = self.depth if depth is None else depth
         if depth > DEEPEST:
             raise Unknown(f"a model of {depth} layers is not known here")
-        return [Sizes(self.fields, i, self.chosen_only, self.consulted) for i in range(depth)]
+        return [Sizes(self.fields, i, self.chosen_only, self.found) for i in range(depth)]
 
     def with_chosen_experts(self):
         """The same, with only the experts that one token goes to."""
-        return Sizes(self.fields, self.layer, True, self.consulted)
+        return Sizes(self.fields, self.layer, True, self.found)
 
     def get(self, name):
         """Value of a field, of this layer where it differs by layer; None if it is not given."""
         override = self.override()
         if name in override:
             return override[name]
-        given = {}
-        for known in (name, *ALIASES.get(name, ())):
-            value = self._read(known)
-            if value is not None:
-                given[known] = self._of_layer(known, value)
-        whole = {value for value in given.values() if isinstance(value, int)}
-        if len(whole) > 1:
+        if name not in self.found:
+            self.found[name] = self._spelt(name)
+        return self._of_layer(*self.found[name])
+
+    def _spelt(self, name):
+        """The name under which a field is given, and what is given."""
+        given = {
+            known: self.fields[known] for known in (name, *ALIASES.get(name, ())) if self.fields.get(known) is not None
+        }
+        if len({value for value in given.values() if isinstance(value, int)}) > 1:
             raise Unknown(f"{given} are names of the same size with different values")
-        return next(iter(given.values()), None)
+        return next(iter(given.items()), (name, None))
 
     def listed(self, name, needed=False):
         """A field that is a list of its own, not a value for each layer; empty if it is not given."""
-        if needed and self._read(name) is None:
+        if needed and self.fields.get(name) is None:
             raise Unknown(f"{name} is not given")
         return self._of_kind(name, list | tuple, "list", ())
 
     def part(self, name):
         """The fields of a part of the configuration; none if it is not given."""
-        return Sizes(self._of_kind(name, Mapping, "part of a configuration", {}), consulted=set())
+        return Sizes(self._of_kind(name, Mapping, "part of a configuration", {}))
 
     def override(self):
         """What the configuration says of this layer alone."""
-        if self.layer is None:
+        if self.layer is None or not self.fields.get("per_layer_config"):
             return {}
         by_layer = self._of_kind("per_layer_config", Mapping, "part of a configuration", {})
         own = next((by_layer[layer] for layer in by_layer if str(layer).lstrip("0") == str(self.layer or "")), {})
@@ -132,14 +140,11 @@ class Sizes:
         return own
 
     def _of_kind(self, name, kind, called, otherwise):
-        value = self._read(name)
+        value = self.fields.get(name)
+        self.found.setdefault(name, (name, value))
         if value is not None and not isinstance(value, kind):
             raise Unknown(f"{name} = {value!r} is no {called}")
         return otherwise if value is None else value
-
-    def _read(self, name):
-        self.consulted.add(name)
-        return self.fields.get(name)
 
     def _of_layer(self, name, value):
         by_layer = isinstance(value, list | tuple) or (isinstance(value, str) and name == "hybrid_override_pattern")
