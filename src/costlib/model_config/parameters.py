@@ -124,6 +124,7 @@ TELLING = (
     "latent_moe_use_norm",
     "mla_use_output_gate",
     "moe_latent_size",
+    "per_layer_config",
     "routed_expert_hidden_size",
     "use_double_wide_mlp",
 )
