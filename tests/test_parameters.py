@@ -207,3 +207,11 @@ def test_a_size_can_differ_by_layer():
     wider = parameters(MISTRAL | {"intermediate_size": [12, 14]})
     assert wider.total - parameters(MISTRAL).total == 3 * 8 * 2
     assert parameters(MISTRAL | {"per_layer_config": {"1": {"intermediate_size": 14}}}) == wider
+
+
+def test_a_mixture_ends_each_period():
+    fields = BUILT["qwen3_moe"]["fields"] | {"model_type": "qwen3_moe", "intermediate_size": 96}
+    dense = [layer for layer in range(fields["num_hidden_layers"]) if layer % 3 != 2]
+    listed = parameters(fields | {"decoder_sparse_step": 1, "mlp_only_layers": dense})
+    assert parameters(fields | {"decoder_sparse_step": 3}) == listed
+    assert listed.total < parameters(fields | {"decoder_sparse_step": 1}).total
