@@ -73,9 +73,11 @@ class Fields:
             if spelling in self.table:
                 return self.table[spelling]
         for spelling in (name, *self._aliases.get(name, ())):
-            if (value := self._defaults.get(spelling)) not in (None, False):
+            if (value := self._defaults.get(spelling)) is None:
+                continue
+            if value is not False:
                 self.assumptions[name] = f"{name} = {_short(value)}, the architecture's own default; the file omits it"
-                return value
+            return value
         return None
 
     def filled(self):

@@ -79,6 +79,8 @@ def parameters(fields):
         counted = Parameters(row.total(model), active(row, model), row.embedding(model), predictors(row, model))
     except ZeroDivisionError:
         raise Unknown("a size is zero by which another is divided") from None
+    if not 0 < counted.total < ABSURD:
+        raise Unknown(f"its sizes make {counted.total:,} weights")
     for name in ACTIVATIONS:
         if "hidden_act" not in model.consulted and fields.get(name) in tuple(LEARNED):
             raise Unknown(f"how many weights {name} = {fields[name]!r} has in {family} is not known here")
@@ -103,6 +105,8 @@ def predictors(row, model):
     layers = model[optional(row.predicting)]
     return layers * row.predictor(model) if layers else 0
 
+
+ABSURD = 10**18
 
 # Names of the activation function.
 ACTIVATIONS = ("hidden_act", "hidden_activation", "activation_function", "mlp_hidden_act")

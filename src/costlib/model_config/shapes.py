@@ -749,6 +749,8 @@ def shares_keys(c):
 
 def gemma4_head_dim(c):
     """Channels of a head of Gemma 4: those that attend to everything have their own."""
+    if c.get(KINDS) is None:
+        raise Unknown("layer_types is not given")
     own = c.get(KINDS) == "full_attention" and c.get("per_layer_config") is None
     return c["global_head_dim" if own else "head_dim"]
 

@@ -22,6 +22,7 @@ LARGEST_FILE = 16 * 2**20  # bytes; the longest published config.json has some 1
 NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
 # Architectures that see, of which files without a text_config are published.
 FLAT = ("dots3_note", "hunyuan_vl", "paddleocr_vl", "qwen2_vl", "qwen2_5_vl", "step3p7")
+SENSES = ("vision_config", "audio_config")
 FROM_TOP = ("dtype", "torch_dtype", "quantization_config", "tie_word_embeddings")
 
 
@@ -131,7 +132,9 @@ def read_table(table, where, assume=(), name=None):
     f = Fields(text, where, known("defaults").get(model_type), aliases)
     caches, states = kept_layers(family, f)
     _note_what_is_not_counted(f)
-    if any(table.get(key) is not None for key in NESTED):
+    if any(table.get(key) for key in (*NESTED, *SENSES)) or _of_text(table.get("model_type")) != table.get(
+        "model_type"
+    ):
         f.note("the language model alone; the weights of what sees or hears beside it are not counted")
     config = ModelConfig(
         name=_text(table.get("_name_or_path")) or name or where,
