@@ -10,7 +10,7 @@ from compared import timed
 TARGET = 0.8  # seconds
 REPEATS = 9
 
-CONFIG = str(Path(__file__).parents[1] / "tests/configs/openai--gpt-oss-120b.json")
+CONFIG = str(Path(__file__).parents[1] / "book/configs/openai--gpt-oss-120b.json")
 COMMANDS = {
     "--version": ["--version"],
     "kv": ["kv", CONFIG, "--explain"],
