@@ -269,6 +269,12 @@ def test_the_longest_context_fits_and_one_token_more_does_not(answer, config):
         assert rank.state(row["longest_context"] + 1).magnitude > row["room_bytes"]
 
 
+def test_a_context_that_takes_all_the_room_fits():
+    rank = Rank(read(LLAMA), quantity("1000 token"), quantity("2 byte/element"), 1)
+    assert rank.holds(rank.state(777))["longest_context"] == 777
+    assert rank.holds(rank.state(1000))["sessions"] == 1
+
+
 def test_heads_are_split_and_then_repeated():
     """Of two key-value heads each of eight accelerators keeps one; of the recurrent state, an eighth."""
     model, length, bf16 = read(NEMOTRON), quantity("1000 token"), quantity("2 byte/element")
@@ -295,10 +301,14 @@ def test_weights_come_from_the_parameters_where_these_are_known(run, monkeypatch
     assert "wanted --weights" in run("fit", LLAMA)[2]
 
 
-def test_quantised_weights_have_to_be_given(run):
-    code, out, err = run("fit", str(CONFIGS / "deepseek-ai--DeepSeek-V3.json"))
+def test_quantised_weights_have_to_be_given(run, monkeypatch):
+    model = read(CONFIGS / "deepseek-ai--DeepSeek-V3.json")
+    known = replace(model, parameters=type("Known", (), {"total": 671 * 10**9}))
+    monkeypatch.setattr("costlib.model_config.read", lambda *_: known)
+    code, out, err = run("fit", LLAMA)
     assert (code, out) == (2, "")
-    assert "wanted --weight" in err
+    assert "quantised; wanted --weight-precision or --weights" in err
+    assert "weights of 671 GB" in run("fit", LLAMA, "--weight-precision", "fp8")[1]
 
 
 # claim

@@ -94,6 +94,13 @@ MAMBA = {
     "ssm.time_step_rank": 16,
     "ssm.group_count": 4,
 }
+RWKV = {
+    "wkv.head_size": 64,
+    "attention.decay_lora_rank": 32,
+    "attention.iclr_lora_rank": 32,
+    "attention.value_residual_mix_lora_rank": 32,
+    "attention.gate_lora_rank": 32,
+}
 SOME_HEADS = {"attention.head_count_kv": [0, 4, 0, 0]}
 LATENT = {
     "attention.head_count_kv": 1,
@@ -169,6 +176,15 @@ CASES = (
     Case("windows whose period begins with the whole context", "cohere2moe", {**WINDOW, **SHARED}),
     Case("windows of SmallThinker, fixed at 4,096", "smallthinker", {**WINDOW, **EXPERTS}, tokens=8192),
     Case("chunks of Llama 4, fixed at 8,192", "llama4", {**EXPERTS, "interleave_moe_layer_step": 1}, tokens=16384),
+    Case("windows of PLaMo 3, seven of eight layers", "plamo3", {**WINDOW, "block_count": 9}),
+    Case("windows of Exaone 4, which has them in 64 layers", "exaone4", {
+        **WINDOW, "block_count": 64, "attention.sliding_window": 256,
+    }, tokens=1024, micro_batch=256),
+    Case("Exaone 4 of fewer layers, which has none", "exaone4", WINDOW),
+    Case("windows, and heads that differ from layer to layer", "step35", {
+        **WINDOW, **EXPERTS, "attention.head_count": [16, 16, 8] * 2, "attention.head_count_kv": [4, 4, 2] * 2,
+        PATTERN: [True, True, False] * 2,
+    }),
     Case("windows that it does not heed", "phi3", WINDOW, tensors=in_layers("attn_qkv.weight", *range(6))),
     Case("layers that share the caches of others", "gemma3n", {
         **NARROW, **WINDOW, "block_count": 22, "attention.shared_kv_layers": 2,
@@ -178,11 +194,17 @@ CASES = (
     Case("latent attention", "deepseek2", {**LATENT, **SHARED}),
     Case("latent attention, four slots, q8_0", "deepseek2", {**LATENT, **SHARED}, sequences=4, keys="q8_0",
         values="q8_0"),
+    Case("an old file of latent attention, without its sizes", "deepseek2", {
+        **SHARED, "attention.head_count_kv": 16, "attention.key_length": 192, "attention.value_length": 128,
+        "attention.kv_lora_rank": 512, "attention.q_lora_rank": 64, "rope.dimension_count": 64,
+    }, tokens=1024),
     Case("latent attention and an indexer", "deepseek32", {**LATENT, **SHARED, **INDEXER}),
     Case("latent attention and an indexer, four slots, q8_0", "deepseek32", {**LATENT, **SHARED, **INDEXER},
         sequences=4, keys="q8_0", values="q8_0"),
     Case("Mamba", "mamba", {**MAMBA, "ssm.group_count": None}, **SLOTS),
     Case("Mamba 2", "mamba2", MAMBA, **SLOTS),
+    Case("RWKV 7", "rwkv7", RWKV, **SLOTS),
+    Case("RWKV 7 in a Qwen, one shift", "arwkv7", {**RWKV, "token_shift_count": 1}, **SLOTS),
     Case("Mamba and attention", "jamba", {**MAMBA, **SOME_HEADS, "ssm.group_count": None}, **SLOTS),
     Case("Mamba 2 and attention", "granitehybrid", {**MAMBA, **SOME_HEADS}, tensors=BIASES, **SLOTS),
     Case("Mamba 2 and attention, q8_0", "granitehybrid", {**MAMBA, **SOME_HEADS}, keys="q8_0", values="q8_0",
@@ -363,6 +385,7 @@ def loaded(path, case, log):
     params.cache_type_k = getattr(types, "GGML_TYPE_" + case.keys.upper())
     params.cache_type_v = getattr(types, "GGML_TYPE_" + case.values.upper())
     params.warmup = params.fit_params = False
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # more would wait for each other, busily
     params.verbosity = 4
     os.ftruncate(log, 0)
     os.lseek(log, 0, os.SEEK_SET)

@@ -90,7 +90,7 @@ def gemma4(f, layer, kind):
     """Full layers have heads of their own size, and of their own number where keys serve as values."""
     _, kv, size = heads_and_size(f, layer)
     if kind == "full" and not f.has("per_layer_config"):
-        size = f.whole("global_head_dim", WIDTH, 512)
+        size = f.whole("global_head_dim", WIDTH)
         of_full = f.optional("num_global_key_value_heads", HEADS)
         if f.flag("attention_k_eq_v", True):
             kv = of_full or kv

@@ -78,6 +78,11 @@ class Fields:
                 return value
         return None
 
+    def filled(self):
+        """What the file says, a null included, over what the architecture's own code takes for the rest."""
+        said = {spelling for name in self.table for spelling in (name, *self._aliases.get(name, ()))}
+        return {name: value for name, value in self._defaults.items() if name not in said} | self.table
+
     def layer(self, number):
         """The fields as one layer sees them: ``per_layer_config`` may change some for it."""
         changes = self.get("per_layer_config")

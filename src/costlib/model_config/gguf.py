@@ -11,6 +11,7 @@ import re
 import struct
 from collections import Counter
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from costlib.model_config.config import ModelConfig
@@ -37,6 +38,7 @@ EVERY = {
     "cohere2": 4,
     "cohere2moe": 4,
     "exaone-moe": 4,
+    "exaone4": 4,
     "gemma2": 2,
     "gemma3": 6,
     "gemma3n": 5,
@@ -44,17 +46,19 @@ EVERY = {
     "llama4": 4,
     "mellum": 4,
     "olmo2": 4,
+    "plamo3": 8,
     "smallthinker": 4,
 }
-WINDOWED = ("gemma4", "granite_swa", "mimo2", "plamo3", "spark2_5", "step35")  # the header has the pattern
+WINDOWED = ("gemma4", "granite_swa", "mimo2", "spark2_5", "step35")  # the header has the pattern
+UNHEEDED = ("phi3", "phimoe")  # every layer has the window; llama.cpp keeps the whole context all the same
 LATENT = ("deepseek2", "mistral4")
 INDEXED = ("deepseek32", "glm-dsa")
 ALWAYS_RECURRENT = ("mamba", "mamba2", "rwkv6", "rwkv7", "rwkv6qwen2", "arwkv7")
 NO_HEADS_RECUR = ("granitehybrid", "jamba", "kimi-linear", "lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe", "plamo2")
 INTERVAL = ("qwen3next", "qwen35", "qwen35moe")
 KNOWN = {
-    *PLAIN, *EVERY, *WINDOWED, *LATENT, *INDEXED, *ALWAYS_RECURRENT, *NO_HEADS_RECUR, *INTERVAL,
-    "exaone4", "falcon-h1", "phi3", "phimoe",
+    *PLAIN, *EVERY, *WINDOWED, *UNHEEDED, *LATENT, *INDEXED, *ALWAYS_RECURRENT, *NO_HEADS_RECUR, *INTERVAL,
+    "falcon-h1",
 }  # fmt: skip
 FIRST_FULL = ("cohere2moe", "smallthinker")  # their period begins with the whole context
 FIXED = {"llama4": 8192, "smallthinker": 4096}  # windows that llama.cpp takes whatever the header says
@@ -78,8 +82,8 @@ class Weights:
     ----------
     total : int
         All of them, every expert included; without the layers that predict further tokens.
-    active : int
-        Those that one token passes through: of the experts, as many as are used.
+    active : int or None
+        Those that one token passes through: of the experts, as many as are used; None where the header does not say.
     embedding : int
         Those of the table of tokens, which the total includes.
     predictors : int
@@ -89,7 +93,7 @@ class Weights:
     """
 
     total: int
-    active: int
+    active: int | None
     embedding: int
     predictors: int
     size: Quantity
@@ -146,11 +150,11 @@ def read_gguf(path, assume=()):
             architecture,
             "how it stores its state is not known here; " + nearest(architecture, KNOWN).partition("Valid")[0],
         )
+    parts = _parts(path, header)
     f = Fields(table, str(path))
     config = _config(f, architecture, header)
     f.see(*SEEN)
     f.refuse_what_was_overlooked(lambda field, value: answers(config, field, value))
-    parts = _parts(path, header)
     if parts is None:
         f.note("weights are not counted: not all parts of the file are here")
     else:
@@ -171,6 +175,8 @@ def _config(f, architecture, header):
         raise InputError(f"{f.where}: block_count = {count + predictors}; wanted more than nextn_predict_layers")
     if predictors:
         f.note(f"{predictors} more layers predict further tokens; they keep a state only where they are used")
+    if architecture in (*LATENT, *INDEXED) and not f.has("attention.key_length_mla"):
+        f.note("an old file: llama.cpp keeps the keys and values of each head for it, not the latent")
     found = Counter(kept for layer in range(count) for kept in _kept(f, architecture, layer, count))
     kept = [replace(one, layers=layers) for one, layers in found.items()]
     return ModelConfig(
@@ -234,22 +240,22 @@ def _own_caches(f, architecture, count):
 def _windowed(f, architecture, layer, count):
     """Whether a layer has a window: by the header's pattern, a list or a period; or by the architecture's own."""
     name = "attention.sliding_window_pattern"
-    pattern = f.get(name)
-    if architecture in ("phi3", "phimoe"):
-        return f.optional("attention.sliding_window", TOKENS) is not None
-    if architecture == "llama4":
-        f.see("attention.sliding_window", "attention.chunk_size")
-    elif architecture not in (*EVERY, *WINDOWED, "exaone4") or not f.whole("attention.sliding_window", COUNTS, 0):
+    if architecture not in (*EVERY, *WINDOWED, *UNHEEDED):
+        return False
+    pattern, window = f.get(name), f.optional("attention.sliding_window", COUNTS)
+    if architecture in UNHEEDED:
+        return bool(window)
+    if architecture == "exaone4" and count != 64:  # of its two sizes the smaller has none
+        return False
+    if not (window or architecture in FIXED):
         return False
     if isinstance(pattern, list):
-        if len(pattern) < count or not all(entry in (0, 1) for entry in pattern):
+        if len(pattern) < count or any(entry not in (0, 1) for entry in pattern):
             raise InputError(f"{f.where}: {name} = {pattern!r}; wanted true or false for each of {count} layers")
         return bool(pattern[layer])
-    period = f.whole(name, (0, LAYERS[1]), EVERY.get(architecture, 4 if count == 64 else 1))
-    if architecture in WINDOWED and pattern is None and architecture != "plamo3":
-        raise InputError(f"{f.where}: {name} is missing; wanted true or false for each of {count} layers")
-    if architecture == "exaone4" and pattern is None and count != 64:
-        return False
+    if architecture in WINDOWED:
+        raise InputError(f"{f.where}: {name} = {pattern!r}; wanted true or false for each of {count} layers")
+    period = f.whole(name, (0, LAYERS[1]), EVERY[architecture])
     return period == 0 or layer % period != (0 if architecture in FIRST_FULL else period - 1)
 
 
@@ -311,7 +317,8 @@ def _head_size(f, name, windowed):
 
 def _weights(tensors, table, layers):
     """Counts of the table of tensors."""
-    used, experts = table.get("expert_used_count", 1), table.get("expert_count", 1)
+    used, experts = table.get("expert_used_count"), table.get("expert_count")
+    share = Fraction(used, experts) if isinstance(used, int) and isinstance(experts, int) and experts > 0 else None
     total = active = predictors = 0
     for name, elements, _ in tensors:
         block = re.match(r"blk\.(\d+)\.", name)
@@ -319,7 +326,10 @@ def _weights(tensors, table, layers):
             predictors += elements
             continue
         total += elements
-        active += elements * used // experts if "_exps." in name and experts else elements
+        if "_exps." in name:
+            active = None if share is None or active is None else active + int(elements * share)
+        elif active is not None:
+            active += elements
     embedding = sum(elements for name, elements, _ in tensors if name == "token_embd.weight")
     return Weights(total, active, embedding, predictors, Quantity(sum(size for _, _, size in tensors), "byte"))
 

@@ -110,7 +110,10 @@ def llama_cpp(
         bytes_per_token=Quantity(float(slope), "byte/token"),
         constant=sum((size for _, _, size in rows[len(config.caches) :]), none),
         rows=tuple(rows),
-        assumptions=tuple(_assumed(config, heeds, slots, sequences, micro_batch)),
+        assumptions=(
+            f"keys stored as {keys[0]}, values as {values[0]}",
+            *_assumed(config, heeds, slots, sequences, micro_batch),
+        ),
     )
 
 
@@ -146,7 +149,7 @@ def _entry(cache, keys, values):
 
 
 def _row_size(name, stored, width):
-    precision, block = stored
+    _, precision, block = stored
     if width % block:
         raise ArgumentError(
             f"llama_cpp: {name} = {precision} byte/element; wanted a format whose blocks of {block} divide {width}"
@@ -155,12 +158,12 @@ def _row_size(name, stored, width):
 
 
 def _format(name, given):
-    """Bytes of an element and elements of a block, of the format of this size."""
-    sizes = {precision_of(label).m_as("byte/element"): FORMATS[label][1] or 1 for label in STORED}
+    """The first format of this size: its name, bytes of an element, and elements of a block."""
+    sizes = {precision_of(label).m_as("byte/element"): label for label in reversed(STORED)}
     size = given.m_as("byte/element") if isinstance(given, Quantity) and given.is_compatible_with("byte/element") else 0
     if size not in sizes:
         raise ArgumentError(f"llama_cpp: {name} = {given!s}; wanted the size of one of {', '.join(STORED)}")
-    return size, sizes[size]
+    return sizes[size], size, FORMATS[sizes[size]][1] or 1
 
 
 def _whole(tokens):

@@ -123,7 +123,7 @@ def write_defaults():
         except (ImportError, AttributeError, KeyError):  # belongs to a package that is not installed
             continue
         if name in FAMILIES:
-            found["defaults"][name] = _defaults(cls)
+            found["defaults"][name] = _defaults(cls) | KEYWORDS.get(name, {})
             found["aliases"][name] = _aliases(cls)
         inner = [(cls.sub_configs or {}).get(key) for key in NESTED]
         text = next((sub.model_type for sub in inner if getattr(sub, "model_type", None)), None)
@@ -145,6 +145,10 @@ def _defaults(cls):
         if isinstance(value, bool | int | float | str | list) and (field.name not in general or _own(cls, field.name)):
             values[field.name] = value
     return values
+
+
+# Defaults that are no fields of the class: its code takes them where a file omits a keyword.
+KEYWORDS = {"gemma4_text": {"global_head_dim": 512}, "gemma4_unified_text": {"global_head_dim": 512}}
 
 
 def _own(cls, name):

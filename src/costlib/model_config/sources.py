@@ -11,6 +11,7 @@ from pathlib import Path
 from costlib.model_config.config import ModelConfig
 from costlib.model_config.families import FAMILIES, kept_layers
 from costlib.model_config.fields import Fields, Refused
+from costlib.model_config.parameters import Unknown, parameters
 from costlib.model_config.precision import SPELLINGS
 from costlib.schema import InputError, nearest
 from costlib.units import show
@@ -130,6 +131,8 @@ def read_table(table, where, assume=(), name=None):
     f = Fields(text, where, known("defaults").get(model_type), aliases)
     caches, states = kept_layers(family, f)
     _note_what_is_not_counted(f)
+    if any(table.get(key) is not None for key in NESTED):
+        f.note("the language model alone; the weights of what sees or hears beside it are not counted")
     config = ModelConfig(
         name=_text(table.get("_name_or_path")) or name or where,
         model_type=model_type,
@@ -140,11 +143,21 @@ def read_table(table, where, assume=(), name=None):
         context_limit=next(
             (f.table[n] for n in CONTEXT_LIMITS if isinstance(f.table.get(n), int) and f.table[n] > 0), None
         ),
+        parameters=_counted(f),
         notes=tuple(f.notes),
         fields=f,
     )
     f.refuse_what_was_overlooked(lambda field, value: answers(config, field, value))
     return replace(config, assumptions=(*assumed, *f.assumptions.values()))
+
+
+def _counted(f):
+    """How many weights the model has; None, and a note why, where that is not known."""
+    try:
+        return parameters(f.filled())
+    except Unknown as reason:
+        f.note(f"its weights are not counted: {reason}")
+        return None
 
 
 def _note_what_is_not_counted(f):
