@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from costlib.model_config.llama_cpp import llama_cpp
 
 from costlib.book import cases as published
 from costlib.book.cases import CASES, PREDICTIONS
 from costlib.kv_cache import block_precision
 from costlib.model_config import engines, read_table
+from costlib.model_config.llama_cpp import llama_cpp
 from costlib.model_config.precision import precision_of
 from costlib.queueing import erlang_b, erlang_c, kingman_wait, mg1_wait, mmc_wait, number_in_system, offered_load
 from costlib.queueing import utilisation as utilisation_of
