@@ -228,6 +228,17 @@ def test_a_share_of_the_card_is_at_most_one():
         engine_pool(card, np.array([0.9, 90]), weights, RESERVE)
 
 
+def test_the_share_is_of_the_card_and_the_weights_are_subtracted_once():
+    """0.9 of 23.58 GiB, less 17.06 at a peak that holds the weights, and 0.35 beside it, is 3.81.
+
+    As vLLM printed: github.com/vllm-project/vllm/issues/10517.
+    """
+    weights = quantity("14.9888 GiB")
+    beside_the_weights = quantity("17.06 GiB") - weights + quantity("0.35 GiB")
+    left = engine_pool(quantity("23.58 GiB"), 0.9, weights, beside_the_weights)
+    assert left.m_as("GiB") == pytest.approx(3.81, abs=0.005)
+
+
 # ---------------------------------------------------------------- the inverse of a claim, and of a log
 
 GEOMETRY = quantity("2 head"), quantity("128 channel/head")
