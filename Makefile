@@ -3,6 +3,7 @@
 # make test     build it and run every test
 # make serve    open it, rebuild on a change
 # make bench    measure what must be fast
+# make oracle   hold what is read of every architecture against its public code (needs torch)
 # make lock     write requirements.txt anew from pyproject.toml
 # make clean    remove what was built
 
@@ -21,7 +22,7 @@ ifdef SCENARIO
 export COSTLIB_SCENARIO := $(if $(filter /%,$(firstword $(SCENARIO))),$(SCENARIO),$(CURDIR)/$(SCENARIO))
 endif
 
-.PHONY: help book test serve bench lock clean
+.PHONY: help book test serve bench oracle lock clean
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
@@ -48,6 +49,12 @@ serve: book
 
 bench: $(INSTALLED)
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+oracle: $(INSTALLED)
+	@$(BIN)/python -c 'import torch, transformers' 2>/dev/null || \
+	  { echo "Wanted torch and transformers: $(BIN)/pip install -e '.[measure]'"; exit 1; }
+	@$(BIN)/python -m costlib.model_config.oracle book/configs/*.json
+	@$(BIN)/python tests/build_parameters.py
 
 lock: | $(INSTALLED)
 	cp requirements.txt $(VENV)/lock.txt

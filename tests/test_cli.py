@@ -117,8 +117,8 @@ def test_kv_for_people(run):
 
 
 def test_kv_explains_with_the_values_put_in_and_their_source(run):
-    out = run("kv", NEMOTRON, "--tokens", "32768", "--kv-precision", "q8_0", "--explain")[1]
-    assert "8 × 2 × (128 + 128) × 1.0625 B/element × 32,768 tokens" in out
+    out = run("kv", NEMOTRON, "--tokens", "32768", "--kv-precision", "fp8", "--explain")[1]
+    assert "8 × 2 × (128 + 128) × 1 B/element × 32,768 tokens" in out
     assert "40 × (1,048,576 × 4 B + 30,720 × 2 B)" in out
     assert re.search(r"^ssm_state_size +128$", out, re.M)
     assert "vllm/v1/kv_cache_interface.py" in out

@@ -51,12 +51,13 @@ def test_fields_and_tensors_are_those_that_the_package_gguf_reads(tmp_path):
 
 def test_weights_are_counted_from_the_table_of_tensors(tmp_path):
     fields = {"block_count": 5, "nextn_predict_layers": 1, "expert_count": 4, "expert_used_count": 1}
-    counted = read_gguf(file(tmp_path, "glm4moe", fields, TENSORS)).parameters
+    config = read_gguf(file(tmp_path, "glm4moe", fields, TENSORS))
+    counted = config.parameters
     embedding, experts, predictor = 1024 * 259, 1024 * 32 * 4, 64 * 64
     assert counted.total == embedding + experts
     assert counted.active == embedding + experts // 4
     assert (counted.embedding, counted.predictors) == (embedding, predictor)
-    assert counted.size == Quantity(4 * (embedding + experts + predictor), "byte")
+    assert config.weights == Quantity(4 * (embedding + experts + predictor), "byte")
 
 
 def test_the_active_weights_are_open_where_the_header_does_not_say_how_many_experts_are_used(tmp_path):
@@ -272,8 +273,8 @@ def test_a_length_that_is_none_is_refused(tmp_path, tokens):
 def test_the_rows_add_up_to_the_total_and_say_so_in_their_formulas(tmp_path):
     reserved = llama_cpp(read(tmp_path, "gemma3", WINDOW), TOKENS, sequences=2)
     assert [formula for _, formula, _ in reserved.rows] == [
-        "5 layers x 2 x pad(min(4,096, 1,024 x 1 + 512)) = 1,536 cells x 1,024 B",
-        "1 layers x 2 x 4,096 cells x 1,024 B",
+        "5 layers × 2 × pad(min(4,096, 1,024 × 1 + 512)) = 1,536 cells × 1,024 B",
+        "1 layers × 2 × 4,096 cells × 1,024 B",
     ]
     assert sum(size.m_as("byte") for _, _, size in reserved.rows) == reserved.total.m_as("byte")
     assert reserved.bytes_per_token == Quantity(1024, "byte/token")

@@ -239,6 +239,20 @@ def test_a_folder_without_a_configuration_and_a_path_that_leads_nowhere(tmp_path
         read("missing")
 
 
+def test_weights_are_weighed_where_their_files_lie(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    assert read(tmp_path).weights is None
+    (tmp_path / "model-1.safetensors").write_bytes(b"x" * 100)
+    (tmp_path / "model-2.safetensors").write_bytes(b"x" * 50)
+    assert read(tmp_path).weights == quantity("150 byte")
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {"total_size": 149}}))
+    assert read(tmp_path).weights == quantity("149 byte")
+    index.write_text(json.dumps({"metadata": {"total_size": -1}}))
+    with pytest.raises(InputError, match="total_size = -1"):
+        read(tmp_path)
+
+
 def test_standard_input(monkeypatch):
     content = io.TextIOWrapper(io.BytesIO(json.dumps(LLAMA).encode()))
     monkeypatch.setattr(sys, "stdin", content)

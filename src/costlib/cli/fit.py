@@ -90,7 +90,7 @@ def fit(
 
 
 def _weights(model, weights, precision):
-    """Size of all weights: as given, or as the model's parameters take."""
+    """Size of all weights: as given, as their files have it, or as the model's parameters take."""
     from costlib import serving
     from costlib.model_config.precision import precision_of
     from costlib.schema import InputError
@@ -98,10 +98,10 @@ def _weights(model, weights, precision):
 
     if weights is not None:
         return weights
+    if precision is None and model.weights is not None:
+        return model.weights
     if model.parameters is None:
         raise InputError(f"{model.name}: how many weights it has is not known here; wanted --weights")
-    if precision is None and hasattr(model.parameters, "size"):  # a GGUF file lists its tensors
-        return model.parameters.size
     if precision is None:
         if model.fields.has("quantization_config"):
             raise InputError(f"{model.name}: its weights are quantised; wanted --weight-precision or --weights")

@@ -36,6 +36,8 @@ class ModelConfig:
         Query heads of a layer.
     parameters : Parameters, optional
         How many weights it has, where that is known.
+    weights : Quantity [byte], optional
+        What they take, where their files lie beside the configuration.
     assumptions : tuple of str
         What is not in the file and was taken for granted.
     notes : tuple of str
@@ -53,6 +55,7 @@ class ModelConfig:
     context_limit: int | None = None
     query_heads: int | None = None
     parameters: object = None
+    weights: Quantity | None = None
     assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     fields: object = field(default=None, repr=False, compare=False)

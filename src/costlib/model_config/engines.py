@@ -107,7 +107,7 @@ def vllm(
     for cache, (page, size) in zip(caches, pages, strict=True):
         count, formula = _blocks_of_vllm(cache, n, size, batched_tokens)
         rows.append(
-            _row(cache, f"{cache.layers} layers x {formula} blocks x {page:,.0f} B", cache.layers * count * page)
+            _row(cache, f"{cache.layers} layers × {formula} blocks × {page:,.0f} B", cache.layers * count * page)
         )
         if cache.grows:
             slope += cache.layers * page / (size * cache.stride)
@@ -115,7 +115,7 @@ def vllm(
         copies = 1 + speculated_tokens
         size = state.layers * copies * state_page
         constant += size
-        rows.append(_row(state, f"{state.layers} layers x {copies} pages x {state_page:,.0f} B", size))
+        rows.append(_row(state, f"{state.layers} layers × {copies} pages × {state_page:,.0f} B", size))
     assumptions = [f"blocks of {size:,.0f} tokens" for size in dict.fromkeys(size for _, size in pages)]
     if any(cache.window for cache in caches):
         assumptions.append(f"at most {batched_tokens:,} tokens a step")
@@ -178,12 +178,12 @@ def sglang(config, tokens, kv_precision=None, *, tensor_parallel=1, sequences=1,
         size = _entry(cache, precision) * cache.layers
         held = n if cache.window is None else math.ceil(n * window_share)
         entries = held % cache.stride if cache.remainder else held // cache.stride
-        rows.append(_row(cache, f"{entries:,} tokens x {size:,.0f} B", entries * size))
+        rows.append(_row(cache, f"{entries:,} tokens × {size:,.0f} B", entries * size))
         slope += 0 if cache.remainder else size / cache.stride * (1 if cache.window is None else window_share)
     for state in config.states:
         size = state.layers * state.bytes_per_layer / tensor_parallel
         constant += (sequences + 1) * size
-        rows.append(_row(state, f"({sequences} + 1) slots x {size:,.0f} B", (sequences + 1) * size))
+        rows.append(_row(state, f"({sequences} + 1) slots × {size:,.0f} B", (sequences + 1) * size))
     assumptions = []
     if any(cache.window for cache in config.caches):
         assumptions.append(f"a pool for windows of {window_share:g} of the tokens")
@@ -257,8 +257,14 @@ def _state_of_vllm(state):
     return state.elements * precision + state.conv_elements * state.conv_precision
 
 
+STORED = {4: "fp32", 2: "bf16 or fp16", 1: "fp8", 0.5625: "nvfp4"}  # bytes of an element, scales included
+
+
 def _precision(config, given):
-    return (config.kv_precision if given is None else given).m_as("byte/element")
+    size = (config.kv_precision if given is None else given).m_as("byte/element")
+    if size not in STORED:
+        raise ArgumentError(f"kv_precision = {size:g} B/element; wanted that of {', '.join(STORED.values())}")
+    return size
 
 
 def _tokens(tokens):

@@ -68,6 +68,7 @@ from costlib.model_config.kinds import (
     sliding_without_positions,
     sparse_layers,
     where,
+    zamba2_layers,
 )
 from costlib.model_config.layers import AttentionCache, RecurrentState
 from costlib.model_config.recurring import (
@@ -242,7 +243,7 @@ FAMILIES = {
         ignored="n_mamba_heads attn_layer_offset attn_layer_period",
     ),
     "zamba2": Family(
-        listed(missing("layers_block_type"), "layers_block_type"),
+        listed(zamba2_layers, "layers_block_type"),
         zamba,
         mamba2("n_mamba_heads", "mamba_headdim", "mamba_ngroups", "mamba_d_state", "mamba_d_conv"),
         ignored="hybrid_layer_ids kv_channels num_mem_blocks num_query_groups",

@@ -10,18 +10,19 @@ import mmap
 import re
 import struct
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 from costlib.model_config.config import ModelConfig
 from costlib.model_config.fields import HEADS, LAYERS, TOKENS, WIDTH, Fields, Refused
 from costlib.model_config.layers import AttentionCache, RecurrentState
-from costlib.model_config.sources import _assumption, answers
+from costlib.model_config.parameters import Parameters
+from costlib.model_config.sources import answers, assume_field
 from costlib.schema import InputError, nearest
 from costlib.units import Quantity
 
-__all__ = ["Weights", "read_gguf", "read_header"]
+__all__ = ["read_gguf", "read_header"]
 
 # Every layer attends to the whole context.
 PLAIN = (
@@ -74,31 +75,6 @@ SEEN = (  # fields whose names could mislead: they do not change what is kept
 COUNTS = (0, HEADS[1])
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Weights of a model, from the table of its tensors.
-
-    Parameters
-    ----------
-    total : int
-        All of them, every expert included; without the layers that predict further tokens.
-    active : int or None
-        Those that one token passes through: of the experts, as many as are used; None where the header does not say.
-    embedding : int
-        Those of the table of tokens, which the total includes.
-    predictors : int
-        Those of the layers that predict further tokens.
-    size : Quantity [byte]
-        Of all, as stored.
-    """
-
-    total: int
-    active: int | None
-    embedding: int
-    predictors: int
-    size: Quantity
-
-
 def read_gguf(path, assume=()):
     """A model as the header of its GGUF file describes it.
 
@@ -143,7 +119,7 @@ def read_gguf(path, assume=()):
         raise InputError(f"{path}: general.architecture = {architecture!r}; wanted the name of an architecture")
     prefix = architecture + "."
     table = {key.removeprefix(prefix): value for key, value in header.items() if key.startswith(prefix)}
-    assumed = [_assumption(table, item) for item in assume]
+    assumed = [assume_field(table, item) for item in assume]
     if architecture not in KNOWN:
         raise Refused(
             "general.architecture",
@@ -161,7 +137,8 @@ def read_gguf(path, assume=()):
         tensors = [*tensors, *(tensor for part in parts for tensor in read_header(part)[1])]
     return replace(
         config,
-        parameters=None if parts is None else _weights(tensors, table, config.layers),
+        parameters=None if parts is None else _counted(tensors, table, config.layers),
+        weights=None if parts is None else Quantity(float(sum(size for _, _, size in tensors)), "byte"),
         assumptions=(*assumed, *f.assumptions.values()),
         notes=tuple(f.notes),
     )
@@ -315,7 +292,7 @@ def _head_size(f, name, windowed):
     return f.quotient(f"attention.{name}_length", f.whole("embedding_length", WIDTH), heads)
 
 
-def _weights(tensors, table, layers):
+def _counted(tensors, table, layers):
     """Counts of the table of tensors."""
     used, experts = table.get("expert_used_count"), table.get("expert_count")
     share = Fraction(used, experts) if isinstance(used, int) and isinstance(experts, int) and experts > 0 else None
@@ -331,7 +308,7 @@ def _weights(tensors, table, layers):
         elif active is not None:
             active += elements
     embedding = sum(elements for name, elements, _ in tensors if name == "token_embd.weight")
-    return Weights(total, active, embedding, predictors, Quantity(sum(size for _, _, size in tensors), "byte"))
+    return Parameters(total, active, embedding, predictors)
 
 
 def _parts(path, header):

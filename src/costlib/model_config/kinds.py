@@ -313,6 +313,14 @@ def shared_blocks(f, count):
     return [*start, *("both" if i % period == offset else "recurrent" for i in range(count - 3))][:count]
 
 
+def zamba2_layers(f, count):
+    """Zamba 2: which layers begin with a shared attention block; known for its one depth only."""
+    both = [*range(6, 43, 6), 47, 51]
+    if count != 54:
+        return missing("layers_block_type")(f, count)
+    return ["both" if i in both else "recurrent" for i in range(count)]
+
+
 def repeated(f, count):
     """Griffin: a pattern of blocks, repeated."""
     pattern = f.names("block_types") or []

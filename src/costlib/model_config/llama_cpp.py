@@ -94,14 +94,14 @@ def llama_cpp(
         cells, shown = context, f"{context:,}"
         if cache.window is not None and heeds:
             cells = _padded(min(context, cache.window * windows + micro_batch))
-            shown = f"pad(min({context:,}, {cache.window:,} x {windows} + {micro_batch:,})) = {cells:,}"
+            shown = f"pad(min({context:,}, {cache.window:,} × {windows} + {micro_batch:,})) = {cells:,}"
         else:
             slope += cache.layers * size
-        formula = f"{cache.layers} layers x {slots} x {shown} cells x {size:,.0f} B"
+        formula = f"{cache.layers} layers × {slots} × {shown} cells × {size:,.0f} B"
         rows.append(_row(cache, formula, cache.layers * slots * cells * size))
     for state in config.states:
         elements = state.elements + state.conv_elements
-        formula = f"{state.layers} layers x {sequences} slots x {elements:,} x {STATE} B"
+        formula = f"{state.layers} layers × {sequences} slots × {elements:,} × {STATE} B"
         rows.append(_row(state, formula, state.layers * sequences * elements * STATE))
     none = Quantity(0.0, "byte")
     return Reserved(

@@ -101,14 +101,15 @@ def measured(table, lengths, dtype="bfloat16"):
 
 def _built(table, dtype):
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoModelForCausalLM
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     model_type = table.get("model_type")
     if model_type not in CONFIG_MAPPING:
         raise ValueError("transformers does not know it")
     config = CONFIG_MAPPING[model_type].from_dict({k: v for k, v in table.items() if k != "quantization_config"})
-    config = config.get_text_config(decoder=True)
+    text = config.get_text_config(decoder=True)
+    config = text if type(text) in MODEL_FOR_CAUSAL_LM_MAPPING else config
     config._experts_implementation = "batched_mm"
     if hasattr(config, "is_decoder"):
         config.is_decoder = True

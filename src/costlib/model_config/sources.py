@@ -10,11 +10,11 @@ from pathlib import Path
 
 from costlib.model_config.config import ModelConfig
 from costlib.model_config.families import FAMILIES, kept_layers
-from costlib.model_config.fields import Fields, Refused
+from costlib.model_config.fields import TOKENS, Fields, Refused
 from costlib.model_config.parameters import Unknown, parameters
 from costlib.model_config.precision import SPELLINGS
 from costlib.schema import InputError, nearest
-from costlib.units import show
+from costlib.units import Quantity, show
 
 __all__ = ["read", "read_table", "table_of"]
 
@@ -75,7 +75,8 @@ def read(source, assume=()):
 
         return read_gguf(_found(Path(source)), assume)
     table, where, name = table_of(source)
-    return read_table(table, where, assume, name)
+    config = read_table(table, where, assume, name)
+    return replace(config, weights=None if str(source) == "-" else _weights_beside(Path(where)))
 
 
 def table_of(source):
@@ -115,7 +116,7 @@ def read_table(table, where, assume=(), name=None):
     if not isinstance(table, dict):
         raise InputError(f"{where}: a {type(table).__name__}; wanted the fields of a model, in braces")
     text = unnested(table, where)
-    assumed = [_assumption(text, item) for item in assume]
+    assumed = [assume_field(text, item) for item in assume]
     model_type = text.get("model_type")
     if not isinstance(model_type, str) or not model_type:
         raise InputError(f"{where}: model_type = {model_type!r}; wanted the name of an architecture")
@@ -143,9 +144,7 @@ def read_table(table, where, assume=(), name=None):
         states=states,
         layers=sum(one.layers for one in (*caches, *states)),
         kv_format=kv_format(f),
-        context_limit=next(
-            (f.table[n] for n in CONTEXT_LIMITS if isinstance(f.table.get(n), int) and f.table[n] > 0), None
-        ),
+        context_limit=_context_limit(f.table),
         parameters=_counted(f),
         notes=tuple(f.notes),
         fields=f,
@@ -171,7 +170,8 @@ def _note_what_is_not_counted(f):
         0,
     )
     if count:
-        f.note(f"{count} more layers predict further tokens; an engine that speculates with them keeps their state too")
+        layers = f"{count} more layers predict" if count > 1 else "one more layer predicts"
+        f.note(f"{layers} further tokens; an engine that speculates so keeps state there too")
     if f.flag("is_encoder_decoder") | f.flag("add_cross_attention"):
         f.note("the decoder alone; it also keeps keys and values of each token that an encoder gives it")
 
@@ -184,6 +184,12 @@ PREDICTORS = (
     "num_mtp_modules",
 )
 CONTEXT_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length", "n_ctx")
+
+
+def _context_limit(table):
+    """Tokens for which the model was made."""
+    given = (table.get(name) for name in CONTEXT_LIMITS)
+    return next((n for n in given if type(n) is int and TOKENS[0] <= n <= TOKENS[1]), None)
 
 
 def kv_format(f):
@@ -239,7 +245,7 @@ def _of_text(model_type):
     return known("texts").get(model_type, model_type) if isinstance(model_type, str) else model_type
 
 
-def _assumption(text, item):
+def assume_field(text, item):
     """Lay an assumption over the fields; how it is reported."""
     name, equals, value = item.partition("=")
     if not equals or not name:
@@ -255,6 +261,20 @@ def _assumption(text, item):
 def known(what):
     """Of each architecture: what its public code takes for a field that a file omits, and the fields' other names."""
     return json.loads(resources.files("costlib.model_config").joinpath("defaults.json").read_text())[what]
+
+
+def _weights_beside(path):
+    """What the weights take whose files lie beside a configuration: as their index says, or else by their sizes."""
+    if path.name != "config.json":
+        return None
+    index = path.with_name("model.safetensors.index.json")
+    if index.is_file():
+        total = _parsed(_bytes(index), str(index)).get("metadata", {}).get("total_size")
+        if type(total) is not int or total <= 0:
+            raise InputError(f"{index}: total_size = {total!r}; wanted a number of bytes")
+        return Quantity(float(total), "byte")
+    sizes = [file.stat().st_size for file in path.parent.glob("*.safetensors")]
+    return Quantity(float(sum(sizes)), "byte") if sizes else None
 
 
 def _found(path):
