@@ -24,8 +24,9 @@ def heads_and_size(f, layer, prefix=""):
         raise InputError(
             f"{f.where}: {prefix}num_key_value_heads = {kv} does not divide {prefix}num_attention_heads = {query}"
         )
-    size = f.get(prefix + "head_dim") and f.at(prefix + "head_dim", layer, WIDTH)
-    return query, kv, size or f.quotient(prefix + "head_dim", f.whole("hidden_size", WIDTH), query)
+    if f.get(prefix + "head_dim") is not None:
+        return query, kv, f.at(prefix + "head_dim", layer, WIDTH)
+    return query, kv, f.quotient(prefix + "head_dim", f.whole("hidden_size", WIDTH), query)
 
 
 def grouped(f, layer, kind):
@@ -154,6 +155,7 @@ def zamba(f, layer, kind):
 def half_window(f, layer, kind):
     """ModernBERT: the window counts both sides, of which a decoder sees one."""
     cache = multi_head(f, layer, kind)
+    f.see("local_attention")
     window = f.optional("sliding_window", TOKENS) or f.whole("local_attention", (2, TOKENS[1])) // 2
     return cache if kind == "full" else replace(cache, window=window)
 

@@ -104,8 +104,10 @@ def kept_layers(family, f):
     """What the layers keep, those that keep the same together: caches, and recurrent states."""
     count = f.whole(family.count, LAYERS) if family.count else None
     f.see(*family.ignored.split(), *(HEAD_FIELDS if family.recurrent else ()))
-    found = {}
-    for layer, kind in enumerate(family.kinds(f, count)):
+    found, kinds = {}, family.kinds(f, count)
+    for name in HEAD_FIELDS:
+        f.check_one_a_layer(name, len(kinds))
+    for layer, kind in enumerate(kinds):
         for kept in kept_by(family, f.layer(layer), layer, kind):
             one = replace(kept, layers=1)
             found[one] = found.get(one, 0) + kept.layers
@@ -114,7 +116,7 @@ def kept_layers(family, f):
     return caches, tuple(one for one in kept if isinstance(one, RecurrentState))
 
 
-HEAD_FIELDS = ("num_attention_heads", "num_key_value_heads")  # of no layer, where all recur
+HEAD_FIELDS = ("num_attention_heads", "num_key_value_heads", "head_dim")  # of no layer, where all recur
 
 
 def widened(f, cache):

@@ -137,6 +137,12 @@ class Fields:
             return default
         return self._checked(f"{name}[{layer}]", value[layer], bounds)
 
+    def check_one_a_layer(self, name, count):
+        """Refuse a list with more entries than there are layers."""
+        value = self.table.get(name)
+        if isinstance(value, list) and len(value) != count:
+            raise InputError(f"{self.where}: {name} has {len(value)} entries; wanted {count}, one a layer")
+
     def flag(self, name, default=False):
         """A true or false."""
         value = self.get(name)

@@ -192,11 +192,21 @@ def _context_limit(table):
     return next((n for n in given if type(n) is int and TOKENS[0] <= n <= TOKENS[1]), None)
 
 
+CACHE_ALGORITHMS = {"FP8": "fp8", "NVFP4": "nvfp4"}
+
+
 def kv_format(f):
     """The format of the cache that the file declares, or else that of the model's numbers."""
-    quantised = f.inner("quantization_config").get("kv_cache_scheme")
-    if isinstance(quantised, dict) and quantised.get("num_bits") == 8:
-        return "fp8"
+    quantisation = f.inner("quantization_config")
+    scheme, algorithm = quantisation.get("kv_cache_scheme"), quantisation.text("kv_cache_quant_algo")
+    if isinstance(scheme, dict):  # {"num_bits": 8, "type": "float", ...}
+        algorithm = f"FP{scheme.get('num_bits')}" if scheme.get("type") == "float" else str(scheme)
+    elif scheme is not None:
+        algorithm = str(scheme)
+    if algorithm is not None:
+        if algorithm not in CACHE_ALGORITHMS:
+            raise Refused("quantization_config", algorithm, "the size of an element of the cache hangs on it")
+        return CACHE_ALGORITHMS[algorithm]
     declared = f.text("dtype")
     if declared is None:
         f.assumptions["dtype"] = "a cache of 16 bits; the file declares no dtype"
