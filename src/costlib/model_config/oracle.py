@@ -11,6 +11,7 @@ import csv
 import dataclasses
 import json
 import sys
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -62,10 +63,9 @@ def main(arguments):
     with written.open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
     written.replace(HERE / "oracle.csv")
-    verdicts = {row[0]: row[5] for row in sorted(rows, key=lambda row: row[5] != "wrong", reverse=True)}
-    counts = {verdict: list(verdicts.values()).count(verdict) for verdict in sorted(set(verdicts.values()))}
-    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
-    return 1 if counts.get("wrong") else 0
+    counts = Counter(verdicts().values())
+    print("architectures:", ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+    return 1 if counts["wrong"] else 0
 
 
 def architectures():
@@ -96,6 +96,20 @@ def compared(name, table):
         verdict = "right" if counted == expected else "wrong"
         rows.append([name, tokens, counted, expected, found.parameters, verdict, ""])
     return [_reported(row) for row in rows]
+
+
+def recorded():
+    """The rows of the comparison, as it was last written."""
+    return list(csv.DictReader((HERE / "oracle.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def verdicts():
+    """What the comparison says of each architecture; one wrong length makes it wrong."""
+    found = {}
+    for row in recorded():
+        if "/" not in row["model"] and found.get(row["model"]) != "wrong":
+            found[row["model"]] = row["verdict"]
+    return found
 
 
 def lengths(config):
