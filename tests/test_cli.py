@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from costlib.book.stated import rows
 from costlib.cli import main, printed
 from costlib.cli.fit import Rank
 from costlib.cli.show import ROWS, derived, formulas
-from costlib.model_config import read
+from costlib.model_config import oracle, read
 from costlib.scenario import VARIABLE, load
 from costlib.units import Quantity, quantity
 
@@ -679,3 +680,26 @@ def test_a_shell_completes(typed, offered):
     words = typed.split()
     asked = {"_COSTLIB_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
     assert set(command(env=os.environ | asked).stdout.split()) == offered
+
+
+README = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("line", re.findall(r"^costlib (?:kv|fit) .*", README, re.M))
+def test_the_commands_of_the_readme_answer(run, monkeypatch, line):
+    monkeypatch.chdir(Path(__file__).parents[1])
+    code, out, _ = run(*line.split()[1:])
+    assert code == 0 and "gemma-4-26B-A4B" in out
+
+
+def test_the_readme_shows_what_the_command_prints(run, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[1])
+    first = re.search(r"^costlib (kv .*)", README, re.M)[1]
+    shown = re.search(r"The first answers\n\n((?: {4}.*\n|\n)+)", README)[1]
+    assert textwrap.dedent(shown).strip() in run(*first.split())[1]
+
+
+def test_the_readme_says_how_many_architectures_are_read():
+    known, right = re.search(r"of the (\d+) architectures .* (\d+) are read", README).groups()
+    found = list(oracle.verdicts().values())
+    assert (int(known), int(right)) == (len(found), found.count("right"))
