@@ -11,9 +11,9 @@ from numpydoc.docscrape import FunctionDoc
 import costlib
 
 MODULES = [
-    importlib.import_module(f"costlib.{module.name}")
-    for module in pkgutil.iter_modules(costlib.__path__)
-    if module.name not in ("book", "__main__")
+    importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(costlib.__path__, "costlib.")
+    if not module.name.startswith(("costlib.book", "costlib.cli", "costlib.__main__"))
 ]
 FUNCTIONS = [
     getattr(module, name)
@@ -34,7 +34,7 @@ def test_the_walk_finds_the_functions_of_every_topic():
     assert {"costlib.roofline", "costlib.serving", "costlib.kv_cache", "costlib.capacity", "costlib.speculation"} <= {
         f.__module__ for f in FORMULAS
     }
-    assert {"quantity", "show", "load", "takes"} <= {f.__name__ for f in OTHERS}
+    assert {"quantity", "show", "load", "takes", "read", "read_gguf", "vllm", "measured"} <= {f.__name__ for f in OTHERS}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.__module__}.{f.__name__}")

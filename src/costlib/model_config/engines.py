@@ -48,6 +48,7 @@ def vllm(
     Parameters
     ----------
     config : ModelConfig
+        What was read of the model.
     tokens : Quantity [token]
         Length of the sequence.
     kv_precision : Quantity [byte/element], optional
@@ -128,6 +129,7 @@ def sglang(config, tokens, kv_precision=None, *, tensor_parallel=1, sequences=1,
     Parameters
     ----------
     config : ModelConfig
+        What was read of the model.
     tokens : Quantity [token]
         Tokens that the pool shall hold.
     kv_precision : Quantity [byte/element], optional

@@ -89,7 +89,7 @@ def read_gguf(path, assume=()):
     Returns
     -------
     ModelConfig
-        Its ``parameters`` are the :class:`Weights` of the table of tensors, or None where a part is missing.
+        Its ``parameters`` and ``weights`` are those of the table of tensors, or None where a part is missing.
 
     Raises
     ------

@@ -33,6 +33,7 @@ def llama_cpp(
     Parameters
     ----------
     config : ModelConfig
+        What was read of the model.
     tokens : Quantity [token]
         Length of a sequence: ``--ctx-size`` over ``--parallel``.
     kv_precision : Quantity [byte/element], optional
