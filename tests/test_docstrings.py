@@ -34,7 +34,7 @@ def test_the_walk_finds_the_functions_of_every_topic():
     assert {"costlib.roofline", "costlib.serving", "costlib.kv_cache", "costlib.capacity", "costlib.speculation"} <= {
         f.__module__ for f in FORMULAS
     }
-    assert {"quantity", "show", "load", "takes", "read", "read_gguf", "vllm", "measured"} <= {f.__name__ for f in OTHERS}
+    assert {"quantity", "show", "load", "takes", "read", "read_gguf", "vllm"} <= {f.__name__ for f in OTHERS}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.__module__}.{f.__name__}")
