@@ -98,6 +98,7 @@ def test_kv_gives_plain_numbers(answer, name):
 
 KV_GPT_OSS = """\
 openai/gpt-oss-120b (gpt_oss): one sequence of 32,768 tokens, cache in bf16
+116.8 billion parameters, 5.712 billion of them for each token, its table of tokens included; stored as mxfp4
 
 layers                           bytes           GB           GiB
 18 × sliding               4,718,592 B  0.004719 GB  0.004395 GiB  8 × (64 + 64) for each of the last 128 tokens

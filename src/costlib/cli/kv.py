@@ -57,6 +57,7 @@ def _answer(model, tokens, kv_format):
         "model_type": model.model_type,
         "tokens": tokens,
         "kv_precision": kv_format,
+        "parameters": _parameters(model),
         "needs": {
             "total_bytes": model.state(*asked),
             "bytes_per_token": model.bytes_per_token(asked[1]),
@@ -70,6 +71,14 @@ def _answer(model, tokens, kv_format):
         "fields": _fields(model),
         "refused": None,
     }
+
+
+def _parameters(model):
+    """How many weights the model has, how many of them a token passes through, and how they are stored."""
+    counted = model.parameters
+    names = ("total", "active", "embedding")
+    sizes = {name: None if counted is None else getattr(counted, name) for name in names}
+    return {**sizes, "format": model.weight_format, "bytes": model.weights}
 
 
 def _cache(cache, tokens, precision):
@@ -156,7 +165,7 @@ def _blocks(answer, explain):
     from costlib.cli.printed import table
 
     if answer["needs"] is not None:
-        yield _headline(answer)
+        yield _headline(answer) + _weights(answer["parameters"])
         yield table(_rows(answer, explain), ["layers", "bytes", "GB", "GiB", ""], right={1, 2, 3})
     if found := answer.get("measured"):
         yield _of_the_public_code(answer, found)
@@ -170,6 +179,20 @@ def _headline(answer):
 
     model = f"{answer['model']} ({answer['model_type']})"
     return f"{model}: one sequence of {show(answer['tokens'], digits=15)}, cache in {answer['kv_precision']}"
+
+
+def _weights(parameters):
+    """Its weights in a line, as far as they are known."""
+    from costlib.units import Quantity, show
+
+    total, active, stored = parameters["total"], parameters["active"], parameters["format"]
+    if total is None:
+        return ""
+    count, used = (show(Quantity(n / 1e9, ""), digits=4) for n in (total, active or total))
+    line = f"\n{count} billion parameters"
+    if used != count:
+        line += f", {used} billion of them for each token, its table of tokens included"
+    return line + (f"; stored as {stored}" if stored else "")
 
 
 def _rows(answer, explain):

@@ -65,6 +65,17 @@ class ModelConfig:
         """Stored size of an element of the cache, as the file declares it."""
         return precision_of(self.kv_format)
 
+    @property
+    def weight_format(self):
+        """How the file says that its weights are stored: the method that quantised them, or their numbers' format."""
+        if self.fields is None:
+            return None
+        quantised = self.fields.get("quantization_config")
+        if not isinstance(quantised, dict):
+            return self.fields.text("dtype")
+        bits = quantised.get("bits") or quantised.get("weight_bits")
+        return f"{quantised.get('quant_method', 'quantised')}{f', {bits} bits' if bits else ''}"
+
     def state(self, tokens, kv_precision=None):
         """What a sequence of so many tokens keeps: growing, in windows, and recurrent."""
         tokens, precision = _length(tokens), self._precision(kv_precision)
