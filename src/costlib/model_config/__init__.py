@@ -4,12 +4,12 @@
 - :mod:`costlib.model_config.gguf`: from the header of a GGUF file
 - :mod:`costlib.model_config.fields`: the fields of the file, watched so that none is overlooked
 - :mod:`costlib.model_config.families`: the table of architectures; a new one is a row there, with
-  :mod:`costlib.model_config.kinds` of its layers, what they keep by :mod:`costlib.model_config.attending` and
-  :mod:`costlib.model_config.recurring`, and ``make oracle`` for its defaults
+  :mod:`costlib.model_config.layer_kinds` of its layers, what they keep by :mod:`costlib.model_config.attention` and
+  :mod:`costlib.model_config.recurrent`, and ``make oracle`` for its defaults
 - :mod:`costlib.model_config.layers`, :mod:`costlib.model_config.config`: what was read, and what it keeps
 - :mod:`costlib.model_config.precision`: formats of the cache
 - :mod:`costlib.model_config.parameters`: how many weights there are, by a row of the table in
-  :mod:`costlib.model_config.shapes`, made of :mod:`costlib.model_config.weights`
+  :mod:`costlib.model_config.parameter_table`, made of :mod:`costlib.model_config.parameter_blocks`
 - :mod:`costlib.model_config.engines`, :mod:`costlib.model_config.llama_cpp`: what engines reserve
 - :mod:`costlib.model_config.measured`, :mod:`costlib.model_config.oracle`: what the public code keeps
 """

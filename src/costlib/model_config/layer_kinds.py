@@ -3,7 +3,7 @@
 Each takes the fields and the number of layers; most are made by a function that takes what differs.
 """
 
-from costlib.model_config.attending import heads_and_size
+from costlib.model_config.attention import heads_and_size
 from costlib.model_config.fields import LAYERS, TOKENS, Refused
 from costlib.schema import InputError
 
