@@ -91,7 +91,7 @@ def test_a_name_comes_from_the_file_or_from_where_it_lies(tmp_path):
         ({"num_key_value_heads": None}, 524288),
         ({"num_key_value_heads": 1}, 16384),
         ({"dtype": "float32"}, 262144),
-        ({"torch_dtype": "float32", "dtype": None}, 131072),
+        ({"torch_dtype": "float32", "dtype": None}, 262144),
         ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, 131072),
         ({"quantization_config": {"kv_cache_scheme": {"num_bits": 8, "type": "float"}}}, 65536),
         ({"quantization_config": {"kv_cache_quant_algo": "FP8"}}, 65536),
@@ -135,6 +135,77 @@ def test_an_architecture_that_sees_wants_its_language_model_nested():
         "dtype": "bfloat16",
     }
     assert kept({**flat, "num_key_value_heads": 2}) == 7 * 2 * 2 * 128 * 2
+
+
+@pytest.mark.parametrize(
+    "table, tokens, size",
+    [
+        # The inner width that a Mamba declares, rather than the expansion of the stream.
+        (
+            {"model_type": "falcon_mamba", "hidden_size": 4096, "num_hidden_layers": 64, "expand": 16, "state_size": 16,
+             "conv_kernel": 4, "intermediate_size": 8192}, 1, 64 * 8192 * (16 * 4 + 3 * 2),
+        ),
+        # A window of so many tokens before the one that asks.
+        (
+            {"model_type": "mimo_v2_flash", "num_hidden_layers": 1, "hybrid_layer_pattern": [1], "sliding_window": 128,
+             "sliding_window_size": 128}, 500, 129 * 8 * (192 + 128) * 2,
+        ),
+        # Old and new names of one field, and switches of the windows.
+        (
+            {"model_type": "bloom", "n_layer": 2, "n_head": 4, "n_embed": 128}, 1, 2 * 2 * 128 * 2,
+        ),
+        (
+            {"model_type": "qwen2_moe", "num_hidden_layers": 8, "use_sliding_window": True, "sliding_window": 21,
+             "max_window_layers": 28, "hidden_size": 512, "num_attention_heads": 8, "num_key_value_heads": 1},
+            100, 4 * 2 * 64 * 2 * (21 + 100),
+        ),
+        (
+            {"model_type": "mpt", "n_layers": 2, "n_heads": 4, "d_model": 256,
+             "attn_config": {"attn_type": "multiquery_attention"}}, 1, 2 * 2 * 64 * 2,
+        ),
+        (
+            {"model_type": "falcon", "num_hidden_layers": 2, "num_attention_heads": 8, "hidden_size": 512,
+             "num_kv_heads": 2, "new_decoder_architecture": True, "multi_query": True}, 1, 2 * 2 * 2 * 64 * 2,
+        ),
+        (
+            {"model_type": "deepseek_v2", "num_hidden_layers": 2, "num_attention_heads": 10, "hidden_size": 1280,
+             "kv_lora_rank": None, "use_mla": False}, 1, 2 * 2 * 10 * 128 * 2,
+        ),
+    ],
+    ids=lambda value: value["model_type"] if isinstance(value, dict) else "",
+)  # fmt: skip
+def test_a_rule_of_one_architecture(table, tokens, size):
+    assert kept({"dtype": "bfloat16", **table}, tokens) == size
+
+
+def test_a_window_is_not_compared_with_a_limit_that_the_file_does_not_state():
+    table = {"model_type": "starcoder2", "sliding_window": 4096, "dtype": "bfloat16"}
+    assert read_table(table, "example").bytes_per_token() == quantity("0 B/token")
+
+
+def test_what_the_language_model_says_of_its_numbers_holds():
+    nested = {
+        "model_type": "llava",
+        "dtype": "float32",
+        "text_config": {**LLAMA, "dtype": None, "torch_dtype": "bfloat16"},
+    }
+    assert kept(nested) == 131072
+    nested["text_config"] = {**LLAMA, "dtype": None, "torch_dtype": None}
+    assert kept(nested) == 262144
+
+
+@pytest.mark.parametrize(
+    "kind", ["linear_attention", "hybrid", "moe", "indexed_attention", "compressed_sparse_attention"]
+)
+def test_a_kind_of_layer_that_the_architecture_cannot_have_is_refused(kind):
+    table = {**LLAMA, "model_type": "qwen2", "num_hidden_layers": 2, "layer_types": [kind, "full_attention"]}
+    with pytest.raises(Refused, match="not known to have such layers"):
+        read_table(table, "example")
+
+
+def test_two_names_of_one_field_must_agree():
+    with pytest.raises(InputError, match="n_embed = 128"):
+        read_table({"model_type": "bloom", "n_embed": 128, "hidden_size": 256, "n_layer": 2, "n_head": 4}, "example")
 
 
 # Refusals

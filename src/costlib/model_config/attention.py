@@ -38,6 +38,10 @@ def grouped(f, layer, kind):
 def multi_head(f, layer, kind):
     """Keys and values on every head, whose size is hidden/heads: architectures older than grouped queries."""
     heads = f.whole("num_attention_heads", HEADS)
+    if f.has("num_key_value_heads") and f.get("num_key_value_heads") != heads:
+        raise Refused(
+            "num_key_value_heads", f.get("num_key_value_heads"), "this architecture has one for each query head"
+        )
     size = f.quotient("hidden_size", f.whole("hidden_size", WIDTH), heads)
     return attention(kind, heads, size, size)
 
@@ -58,6 +62,14 @@ def latent(f, layer, kind):
     rank, rope = f.whole("kv_lora_rank", WIDTH), f.whole("qk_rope_head_dim", (0, WIDTH[1]))
     f.see(*SAID_BY_THE_LATENT)
     return attention("latent", 1, rank, rope)
+
+
+def latent_unless_off(f, layer, kind):
+    """DeepSeek: latent attention, but plain heads in the small models that switch it off."""
+    if f.get("use_mla") is False or ("kv_lora_rank" in f.table and f.table["kv_lora_rank"] is None):
+        f.see("kv_lora_rank", "qk_rope_head_dim", *SAID_BY_THE_LATENT)
+        return multi_head(f, layer, kind)
+    return latent(f, layer, kind)
 
 
 SAID_BY_THE_LATENT = (  # heads and their sizes, which are rebuilt from it
@@ -101,14 +113,16 @@ def gemma4(f, layer, kind):
 
 def mimo_v2(f, layer, kind):
     """Window layers have heads of their own; values are narrower than keys."""
-    f.see("attention_chunk_size", "sliding_window_size")  # the window, under two more names
+    f.see("attention_chunk_size")  # the window, under another name
+    beyond = f.optional("sliding_window_size", TOKENS)  # tokens before the one that asks
     prefix = "swa_" if kind == "sliding" else ""
     query = f.whole(prefix + "num_attention_heads", HEADS, f.whole("num_attention_heads", HEADS))
     kv = f.whole("num_key_value_heads", HEADS, query)
     kv = f.whole("swa_num_key_value_heads", HEADS, 2 * kv) if prefix else kv
     key = f.whole(prefix + "head_dim", WIDTH, f.whole("head_dim", WIDTH))
     value = f.whole(prefix + "v_head_dim", WIDTH, f.whole("v_head_dim", WIDTH))
-    return attention(kind, kv, key, value)
+    cache = attention(kind, kv, key, value)
+    return replace(cache, window=beyond + 1) if prefix and beyond else cache
 
 
 def inkling(f, layer, kind):
@@ -122,7 +136,9 @@ def falcon(f, layer, kind):
     """One key-value head, unless the decoder is of the new kind or multi-query is off."""
     heads = f.whole("num_attention_heads", HEADS)
     declared = f.optional("num_kv_heads", HEADS)
-    many = f.flag("new_decoder_architecture") or not f.flag("multi_query", True)
+    new = f.flag("new_decoder_architecture") or f.get("model_type") == "RefinedWeb"
+    one = f.flag("multi_query", True)
+    many = new or not one
     size = f.quotient("hidden_size", f.whole("hidden_size", WIDTH), heads)
     return attention(kind, (declared or heads) if many else 1, size, size)
 
@@ -139,7 +155,15 @@ def mosaic(f, layer, kind):
     """MPT and DBRX: the number of key-value heads stands in ``attn_config``."""
     heads = f.whole("n_heads", HEADS)
     size = f.quotient("d_model", f.whole("d_model", WIDTH), heads)
-    return attention(kind, f.inner("attn_config").whole("kv_n_heads", HEADS, heads), size, size)
+    inner = f.inner("attn_config")
+    kinds = {None: heads, "multihead_attention": heads, "grouped_query_attention": heads, "multiquery_attention": 1}
+    named = inner.text("attn_type")
+    if named not in kinds:
+        raise Refused("attn_config.attn_type", named, "the number of key-value heads hangs on it")
+    kv = inner.whole("kv_n_heads", HEADS, kinds[named])
+    if f.has("num_key_value_heads") and f.get("num_key_value_heads") != kv:
+        raise Refused("num_key_value_heads", f.get("num_key_value_heads"), f"attn_config has {kv}")
+    return attention(kind, kv, size, size)
 
 
 def zamba(f, layer, kind):
@@ -225,10 +249,16 @@ def no_more(f, layer, kind):
 
 
 def indexer(f, layer, kind):
-    """Sparse attention: a key by which the tokens attended to are chosen, in the layers that choose themselves."""
-    f.see("index_n_heads", "index_topk", "index_share_for_mtp_iteration")
-    if kind == "indexed" and index_types(f)[layer] == "full":
+    """Sparse attention: a key by which the tokens attended to are chosen."""
+    f.see("index_n_heads", "index_topk")
+    if kind == "indexed":
         yield attention("indexer", 1, f.whole("index_head_dim", WIDTH), 0)
+
+
+def shared_indexer(f, layer, kind):
+    """The same, only in the layers that choose themselves; others take the choice of one before."""
+    f.see("index_share_for_mtp_iteration")
+    yield from indexer(f, layer, kind if index_types(f)[layer] == "full" else "takes the choice of another")
 
 
 def wide_indexer(f, layer, kind):

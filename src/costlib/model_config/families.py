@@ -19,6 +19,7 @@ from costlib.model_config.attention import (
     inkling,
     jetmoe,
     latent,
+    latent_unless_off,
     listed_heads,
     mimo_v2,
     mosaic,
@@ -28,12 +29,13 @@ from costlib.model_config.attention import (
     no_more,
     one_head,
     own_indexer,
+    shared_indexer,
     sliding_latent,
     twice,
     wide_indexer,
     zamba,
 )
-from costlib.model_config.fields import LAYERS, TOKENS
+from costlib.model_config.fields import LAYERS, TOKENS, Refused
 from costlib.model_config.layer_kinds import (
     all_of,
     and_last,
@@ -58,13 +60,16 @@ from costlib.model_config.layer_kinds import (
     local_ids,
     looped,
     missing,
+    phi3_layers,
     prefixed,
     repeated,
     shared_blocks,
     sharing_across,
     sharing_last,
     sliding_above,
+    sliding_below,
     sliding_if_given,
+    sliding_if_on,
     sliding_without_positions,
     sparse_layers,
     where,
@@ -72,6 +77,7 @@ from costlib.model_config.layer_kinds import (
 )
 from costlib.model_config.layers import AttentionCache, RecurrentState
 from costlib.model_config.recurrent import (
+    bailing_delta,
     four_convolutions,
     gated_delta,
     griffin,
@@ -105,6 +111,8 @@ def kept_layers(family, f):
     count = f.whole(family.count, LAYERS) if family.count else None
     f.see(*family.ignored.split(), *(HEAD_FIELDS if family.recurrent else ()))
     found, kinds = {}, family.kinds(f, count)
+    if family.recurrent and not any(kind == "recurrent" or kind.startswith("both") for kind in kinds):
+        f.see(*(name for name in f.table if name.startswith(OF_RECURRENT_LAYERS)))
     for name in HEAD_FIELDS:
         f.check_one_a_layer(name, len(kinds))
     for layer, kind in enumerate(kinds):
@@ -116,19 +124,22 @@ def kept_layers(family, f):
     return caches, tuple(one for one in kept if isinstance(one, RecurrentState))
 
 
+OF_RECURRENT_LAYERS = ("mamba_", "ssm_", "linear_", "conv")  # where no layer recurs
 HEAD_FIELDS = ("num_attention_heads", "num_key_value_heads", "head_dim")  # of no layer, where all recur
 
 
 def widened(f, cache):
     """A window that no context of the model can fill is none."""
-    limit = f.get("max_position_embeddings")
-    if cache.window is None or not isinstance(limit, int) or cache.window < limit:
+    limit = f.get("max_position_embeddings") if f.has("max_position_embeddings") else None
+    if cache.window is None or type(limit) is not int or cache.window < limit:
         return cache
     return replace(cache, window=None, kind="full" if cache.kind in ("sliding", "chunked") else cache.kind)
 
 
 def kept_by(family, f, layer, kind):
     """What one layer keeps."""
+    if cannot_have(family, kind):
+        raise Refused(f"layer {layer}", kind, "this architecture is not known to have such layers")
     if kind in ("recurrent", "convolution", "both", "both, sliding"):
         yield (short_convolution if kind == "convolution" else family.recurrent)(f)
     if kind in ("recurrent", "convolution", "nothing"):
@@ -143,8 +154,22 @@ def kept_by(family, f, layer, kind):
     yield from family.more(f, layer, kind)
 
 
+def cannot_have(family, kind):
+    """Whether a file names a kind of layer for which its architecture has no rule."""
+    if kind == "recurrent" or kind.startswith("both"):
+        return family.recurrent is None and family.more is not four_convolutions
+    if kind == "indexed":
+        return family.more is no_more
+    return kind in ("window alone", "compressed", "heavily compressed") and family.more is not compressor
+
+
 GPT2 = {"num_hidden_layers": ("n_layer",), "num_attention_heads": ("n_head",), "hidden_size": ("n_embd",)}
-BART = Family(all_of("full"), heads_of("decoder_attention_heads", width="d_model"), count="decoder_layers")
+BART = Family(
+    all_of("full"),
+    heads_of("decoder_attention_heads", width="d_model"),
+    count="decoder_layers",
+    ignored="num_hidden_layers",  # those of the encoder
+)
 PLAIN = Family(all_of("full"))
 LISTED = Family(listed(all_of("full")))
 OLD = Family(all_of("full"), multi_head)
@@ -153,7 +178,10 @@ INDEXED = Family(listed(all_of("indexed"), full="indexed"), latent, more=indexer
 QWEN2 = Family(listed(sliding_above()))
 BY_FOUR = Family(listed(every(4)))
 BY_TWO = Family(listed(every(2)))
-GEMMA3 = Family(listed(every(6, "sliding_window_pattern")))
+PATTERN = {"sliding_window_pattern": ("_sliding_window_pattern", "layer_switch")}
+GEMMA3 = Family(listed(every(6, "sliding_window_pattern")), names=PATTERN)
+HUNYUAN = Family(sharing_across(all_of("full")), names={"head_dim": ("attention_head_dim",)})
+LIGHTNING = Family(by_flags("attn_type_list", missing("attn_type_list"), "full", "recurrent"), recurrent=lightning)
 GEMMA4 = Family(sharing_last(and_last(listed(every(6)))), gemma4)
 DELTA = Family(listed(every(4, "full_attention_interval", "recurrent")), recurrent=gated_delta)
 BAMBA = mamba2("mamba_n_heads", "mamba_d_head", "mamba_n_groups", "mamba_d_state", "mamba_d_conv")
@@ -164,36 +192,42 @@ FAMILIES = {
         # Keys and values of grouped heads, for every token, in every layer.
         "apertus apertus1p5_text arcee aria_text cohere deepseek diffllama doge emu3_text_model ernie4_5"
         " ernie4_5_moe exaone flex_olmo gemma glm glm4 glm4_moe granite granitemoe granitemoeshared helium hy_v3"
-        " hyperclovax internlm2 internlm3 iquestcoder jais2 llama minicpm nanochat nemotron"
+        " hyperclovax internlm2 internlm3 iquestcoder jais2 llama llava_llama minicpm nanochat skywork stablelm_epoch"
+        " bailing_moe bailing_moe_v2 glm4v_text glm4v_moe_text glm_ocr_text paddleocr_vl_text Yi"
         " musicgen_decoder musicgen_melody_decoder"
         " olmo olmo2 olmoe orion phi phi4_multimodal sarvam_moe seed_oss solar_open stablelm telechat2"
         " telechat3 yi xverse bitnet".split(),
         PLAIN,
     ),
     **dict.fromkeys("mellum cohere_compass_text".split(), LISTED),
-    "laguna": replace(LISTED, ignored="num_attention_heads_per_layer"),
+    "laguna": replace(LISTED, ignored="num_attention_heads_per_layer sliding_window"),
+    "nemotron": replace(PLAIN, names={"head_dim": ("kv_channels",)}),
     "minimax_m2": Family(by_flags("attn_type_list", all_of("full"), "full", "recurrent"), recurrent=lightning),
-    "minimax_text_01": Family(
-        by_flags("attn_type_list", missing("attn_type_list"), "full", "recurrent"), recurrent=lightning
-    ),
-    **dict.fromkeys("mistral mixtral moshi phi3 phimoe starcoder2 ministral3".split(), Family(sliding_if_given)),
+    **dict.fromkeys("minimax_text_01 minimax_m1".split(), LIGHTNING),
+    **dict.fromkeys("mistral mixtral moshi phimoe starcoder2 ministral3".split(), Family(sliding_if_given)),
+    **dict.fromkeys("phi3 phi3_v phi4mm".split(), Family(phi3_layers)),
     "ministral": Family(listed(sliding_if_given)),
     **dict.fromkeys(
-        "qwen2 qwen2_moe qwen3 qwen3_vl_text qwen3_vl_moe_text qwen2_vl_text qwen2_5_vl_text mimo".split(), QWEN2
+        "qwen2 qwen3 qwen3_vl_text qwen3_vl_moe_text qwen2_vl_text qwen2_5_vl_text qwen2_5_omni_text mimo minicpmv"
+        " minicpmo llava_qwen".split(),
+        QWEN2,
     ),
-    "qwen3_moe": Family(sliding_above()),
+    "qwen2_moe": Family(listed(sliding_below)),
+    **dict.fromkeys("qwen3_moe qwen3_omni_moe_text".split(), Family(sliding_if_on)),
     "dots1": Family(listed(sliding_above(switch=False))),
-    "smollm3": Family(listed(by_rope("no_rope_layers", "no_rope_layer_interval", sliding_without_positions))),
-    "hunyuan_v1_dense": Family(sharing_across(all_of("full"))),
-    "hunyuan_v1_moe": Family(sharing_across(all_of("full"))),
-    "hunyuan": Family(sharing_across(all_of("full"))),
+    "smollm3": Family(
+        listed(by_rope("no_rope_layers", "no_rope_layer_interval", sliding_without_positions)),
+        ignored="max_window_layers sliding_window",
+    ),
+    **dict.fromkeys("hunyuan hunyuan_v1_dense hunyuan_v1_moe".split(), HUNYUAN),
     "llama4_text": Family(listed(by_rope("no_rope_layers", "no_rope_layer_interval", chunked_with_positions))),
     "mllama_text_model": Family(crossing),
     "gpt_oss": BY_TWO,
-    **dict.fromkeys("gemma2 vaultgemma".split(), BY_TWO),
+    "gemma2": replace(BY_TWO, names={"sliding_window": ("sliding_window_size",)}),
+    "vaultgemma": BY_TWO,
     **dict.fromkeys("olmo3".split(), BY_FOUR),
     "afmoe": Family(listed(every(4, "global_attn_every_n_layers"))),
-    "cohere2": Family(listed(every(4, "sliding_window_pattern"))),
+    "cohere2": Family(listed(every(4, "sliding_window_pattern")), names=PATTERN, ignored="order_of_interleaved_layers"),
     "cohere2_moe": Family(listed(prefixed)),
     **dict.fromkeys("exaone4 exaone_moe".split(), Family(listed(by_local_pattern))),
     **dict.fromkeys("gemma3_text embedding_gemma".split(), GEMMA3),
@@ -205,9 +239,13 @@ FAMILIES = {
     **dict.fromkeys("step3p5 step3p7".split(), Family(listed(missing("layer_types")))),
     "flint": Family(listed(where(lambda i, n: i < 2 or i % 4 == 1 or i == n - 1))),
     "modernbert-decoder": Family(listed(every_first(3, "global_attn_every_n_layers")), half_window),
-    "mimo_v2_flash": Family(
-        by_flags("hybrid_layer_pattern", listed(where(lambda i, n: i == 0 or (i + 1) % 6 == 0)), "sliding", "full"),
-        mimo_v2,
+    **dict.fromkeys(
+        "mimo_v2 mimo_v2_flash".split(),
+        Family(
+            by_flags("hybrid_layer_pattern", listed(where(lambda i, n: i == 0 or (i + 1) % 6 == 0)), "sliding", "full"),
+            mimo_v2,
+            ignored="attention_projection_layout",
+        ),
     ),
     "dory": Family(dory_loops),
     "hrm_text": Family(cycled, heads_of("num_attention_heads", "head_dim")),
@@ -219,9 +257,11 @@ FAMILIES = {
         looped(listed(local_ids, **INKLING)), inkling, more=four_convolutions, window="sliding_window_size"
     ),
     # Latent attention.
-    **dict.fromkeys("axk1 deepseek_v2 deepseek_v3 glm4_moe_lite kimi_k2 minicpm3 sarvam_mla youtu".split(), LATENT),
-    "longcat_flash": Family(all_of("full"), twice(latent), count="num_layers"),
-    **dict.fromkeys("axk2 deepseek_v32 glm_moe_dsa hy_v4".split(), INDEXED),
+    **dict.fromkeys("axk1 deepseek_v3 glm4_moe_lite kimi_k2 minicpm3 mistral4 sarvam_mla youtu".split(), LATENT),
+    "deepseek_v2": Family(all_of("full"), latent_unless_off),
+    "longcat_flash": Family(all_of("full"), twice(latent), count="num_layers", ignored="attention_method"),
+    **dict.fromkeys("axk2 deepseek_v32".split(), INDEXED),
+    **dict.fromkeys("glm_moe_dsa hy_v4".split(), replace(INDEXED, more=shared_indexer)),
     "dots3_note_text": Family(
         listed(where(lambda i, n: i < 2 or i % 4 == 1, "indexed"), full="indexed"), sliding_latent, more=wide_indexer
     ),
@@ -253,15 +293,26 @@ FAMILIES = {
     **dict.fromkeys("qwen3_next qwen3_5_text qwen3_5_moe_text".split(), DELTA),
     "olmo_hybrid": Family(listed(every(4, others="recurrent")), recurrent=gated_delta),
     "lara_mini": Family(listed(in_turn("recurrent", "sliding", "recurrent", "full", "sliding")), recurrent=gated_delta),
-    "bailing_hybrid": Family(listed(every(6, "layer_group_size", "recurrent")), latent, kimi_delta),
+    "bailing_hybrid": Family(listed(every(6, "layer_group_size", "recurrent")), latent, bailing_delta),
     "kimi_linear": Family(listed(by_kimi_lists), latent, kimi_delta),
     "minimax": Family(listed(every_first(2, others="recurrent")), recurrent=lightning),
-    **dict.fromkeys("lfm2 lfm2_moe".split(), Family(listed(by_indices("full_attn_idxs", "convolution", "full")))),
+    **dict.fromkeys(
+        "lfm2 lfm2_moe".split(),
+        Family(
+            listed(by_indices("full_attn_idxs", "convolution", "full")), ignored="conv_dim conv_dim_out conv_L_cache"
+        ),
+    ),
     "lfm3": Family(listed(lfm3_layers)),
-    "recurrent_gemma": Family(repeated, recurrent=griffin, window="attention_window_size"),
+    "recurrent_gemma": Family(
+        repeated, recurrent=griffin, window="attention_window_size", names={"block_types": ("_block_types",)}
+    ),
     **dict.fromkeys(
         "mamba falcon_mamba".split(),
-        Family(all_of("recurrent"), recurrent=mamba1("state_size", "conv_kernel", "expand")),
+        Family(
+            all_of("recurrent"),
+            recurrent=mamba1("state_size", "conv_kernel", "expand", "intermediate_size"),
+            ignored="n_layer",
+        ),
     ),
     "mamba2": Family(
         all_of("recurrent"), recurrent=mamba2("num_heads", "head_dim", "n_groups", "state_size", "conv_kernel")
@@ -271,8 +322,12 @@ FAMILIES = {
     "nemotron-nas": Family(all_of("full"), nemotron_nas),
     "jetmoe": Family(all_of("full"), jetmoe),
     "falcon": Family(all_of("full"), falcon),
+    **dict.fromkeys(
+        "RefinedWeb RefinedWebModel".split(),
+        Family(all_of("full"), falcon, names={**GPT2, "num_kv_heads": ("n_head_kv",)}),
+    ),
     "gpt_bigcode": Family(all_of("full"), multi_query, names=GPT2),
-    "chatglm": Family(all_of("full"), chatglm, count="num_layers"),
+    "chatglm": Family(all_of("full"), chatglm, count="num_layers", names={"num_layers": ("num_hidden_layers",)}),
     "openelm": Family(all_of("full"), listed_heads("num_kv_heads"), count="num_transformer_layers"),
     "deci": Family(all_of("full"), listed_heads("num_key_value_heads_per_layer")),
     "mpt": Family(all_of("full"), mosaic, count="n_layers"),
@@ -289,7 +344,7 @@ FAMILIES = {
     **dict.fromkeys("gpt2 gpt-sw3 gptj codegen ctrl".split(), replace(OLD, names=GPT2)),
     "bloom": replace(OLD, names={**GPT2, "hidden_size": ("n_embed",)}),
     "gpt_neo": Family(by_attention_types, heads_of("num_heads"), count="num_layers"),
-    "qwen": Family(all_of("full"), heads_of("num_attention_heads", "kv_channels")),
+    "qwen": Family(all_of("full"), heads_of("num_attention_heads", "kv_channels"), ignored="use_logn_attn"),
     "xglm": Family(all_of("full"), heads_of("attention_heads", width="d_model"), count="num_layers"),
     **dict.fromkeys("bart blenderbot blenderbot-small marian mbart mvp pegasus plbart whisper trocr".split(), BART),
     "xlm": Family(all_of("full"), heads_of("n_heads", width="emb_dim"), count="n_layers"),

@@ -67,11 +67,16 @@ class Fields:
 
     def get(self, name):
         """The value as the file has it, or the architecture's default; None where neither has one."""
-        for spelling in (name, *self._aliases.get(name, ())):
-            self.consulted.add(spelling)
-        for spelling in (name, *self._aliases.get(name, ())):
-            if spelling in self.table:
-                return self.table[spelling]
+        spellings = (name, *self._aliases.get(name, ()))
+        self.consulted.update(spellings)
+        said = {spelling: self.table[spelling] for spelling in spellings if self.table.get(spelling) is not None}
+        if len({repr(value) for value in said.values()}) > 1:
+            both = " and ".join(f"{spelling} = {_short(value)}" for spelling, value in said.items())
+            raise InputError(f"{self.where}: {both}; wanted one of them, they are names of the same")
+        if said:
+            return next(iter(said.values()))
+        if any(spelling in self.table for spelling in spellings):
+            return None
         for spelling in (name, *self._aliases.get(name, ())):
             if (value := self._defaults.get(spelling)) is None:
                 continue
@@ -83,6 +88,7 @@ class Fields:
     def filled(self):
         """What the file says, a null included, over what the architecture's own code takes for the rest."""
         said = {spelling for name in self.table for spelling in (name, *self._aliases.get(name, ()))}
+        said |= {name for name, others in self._aliases.items() if not said.isdisjoint(others)}
         return {name: value for name, value in self._defaults.items() if name not in said} | self.table
 
     def layer(self, number):
@@ -240,7 +246,7 @@ _HARMLESS = re.compile(
     r"|prompt|sparsity|feed_forward|pruned_heads|embedding|model_type|q_lora_rank|o_lora_rank|dropout|(alpha|beta)_factor$|lower_bound"
     r"|per_layer_input|scalar|dense_layers|bidirectional|attn_res_block|activation|parallel|linear_(a|dt|allow)_"
     r"|^(unk|mask|pad|bos|eos|sep|cls|image|audio|video|ignore)_index|encoder_|hidden_act|_act$|dt_rank|random_blocks"
-    r"|keep_window|sliding_window_pattern_$"
+    r"|keep_window|dual_chunk|normalization|^_(flash|attn)|sliding_window_pattern_$"
 )
 
 

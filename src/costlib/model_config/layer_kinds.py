@@ -52,8 +52,11 @@ def all_of(kind):
     return lambda f, count: [kind] * count
 
 
-def listed(otherwise, name="layer_types", **renamed):
-    """As the file lists them, layer by layer; where it does not, by the architecture's own rule."""
+def listed(otherwise, name="layer_types", feeds_forward=False, **renamed):
+    """As the file lists them, layer by layer; where it does not, by the architecture's own rule.
+
+    Layers that only feed forward are listed by the few architectures that have them.
+    """
 
     def kinds(f, count):
         names = f.names(name)
@@ -64,6 +67,9 @@ def listed(otherwise, name="layer_types", **renamed):
         if len(names) not in (count, count + predictors):  # those that predict stand at the end
             raise InputError(f"{f.where}: {name} has {len(names)} entries; wanted {count}, one a layer")
         found = [kind_of(text, f"{name}[{i}]") for i, text in enumerate(names[:count])]
+        if "nothing" in found and not feeds_forward:
+            i = found.index("nothing")
+            raise Refused(f"{name}[{i}]", names[i], "this architecture is not known to have such layers")
         return [renamed.get(kind, kind) for kind in found]
 
     return kinds
@@ -126,6 +132,28 @@ def sliding_above(switch=True):
         return ["sliding" if i >= first else "full" for i in range(count)]
 
     return kinds
+
+
+def sliding_below(f, count):
+    """Qwen 2's mixtures: with ``use_sliding_window``, each second layer below ``max_window_layers`` has the window."""
+    f.see("sliding_window", "max_window_layers")
+    if not f.flag("use_sliding_window") or f.get("sliding_window") is None:
+        return ["full"] * count
+    end = f.whole("max_window_layers", (0, LAYERS[1]))
+    return ["sliding" if i % 2 == 0 and i < end else "full" for i in range(count)]
+
+
+def sliding_if_on(f, count):
+    """Qwen 3's mixtures: with ``use_sliding_window``, every layer has the window."""
+    f.see("sliding_window", "max_window_layers")
+    on = f.flag("use_sliding_window") and f.get("sliding_window") is not None
+    return ["sliding" if on else "full"] * count
+
+
+def phi3_layers(f, count):
+    """A window in every layer, if the file gives one; Phi 4 says besides that none attends in full for it."""
+    f.optional("full_attn_mod", (1, 1))
+    return sliding_if_given(f, count)
 
 
 def by_period(f, count):
@@ -285,7 +313,7 @@ def dory_loops(f, count):
     """Dory: attention and feed-forward are listed as layers of their own; those in the middle run in loops."""
     names = f.names("layer_types")
     halves = names is not None and "mlp" in names
-    kinds = listed(every(4))(f, count)[:: 2 if halves else 1]
+    kinds = listed(every(4), feeds_forward=True)(f, count)[:: 2 if halves else 1]
     first = f.whole("n_input_layers", (0, LAYERS[1])) // (2 if halves else 1)
     last = f.whole("n_output_layers", (0, LAYERS[1])) // (2 if halves else 1)
     f.get("n_recurrent_layers")

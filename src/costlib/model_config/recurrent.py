@@ -39,11 +39,13 @@ def model_precision(f):
     return BYTES.get(f.text("dtype"), 2.0)
 
 
-def mamba1(state, kernel, expand):
-    """Mamba: a state of so many elements on each inner channel."""
+def mamba1(state, kernel, expand, inner_size=None):
+    """Mamba: a state of so many elements on each inner channel, whose number the file may give itself."""
 
     def kept(f):
-        inner = f.whole(expand, KERNEL, 2) * f.whole("hidden_size", WIDTH)
+        inner = f.optional(inner_size, WIDTH) if inner_size else None
+        inner = inner or f.whole(expand, KERNEL, 2) * f.whole("hidden_size", WIDTH)
+        f.see(expand)
         conv = inner * (f.whole(kernel, KERNEL) - 1)
         return recurrent(f, "mamba", inner * f.whole(state, WIDTH), conv)
 
@@ -90,12 +92,22 @@ def gated_delta(f):
 def kimi_delta(f):
     """Kimi delta attention: a square matrix on each head; three convolutions, of query, key and value."""
     inner = f.inner("linear_attn_config")
-    heads = inner.optional("num_heads", HEADS) or f.optional("linear_num_heads", HEADS)
-    heads = heads or f.whole("num_attention_heads", HEADS)
-    size = inner.optional("head_dim", WIDTH) or f.optional("linear_head_dim", WIDTH) or f.whole("head_dim", WIDTH)
-    kernel = inner.optional("short_conv_kernel_size", KERNEL) or f.optional("linear_conv_kernel_dim", KERNEL)
-    kernel = kernel or f.whole("short_conv_kernel_size", KERNEL)
+    heads = inner.optional("num_heads", HEADS) or f.whole("linear_num_heads", HEADS)
+    size = inner.optional("head_dim", WIDTH) or f.whole("linear_head_dim", WIDTH)
+    kernel = inner.optional("short_conv_kernel_size", KERNEL) or f.whole("linear_conv_kernel_dim", KERNEL)
+    return _square_on_each_head(f, heads, size, kernel)
+
+
+def bailing_delta(f):
+    """The same, with the heads of its attention."""
+    heads = f.optional("linear_num_heads", HEADS) or f.whole("num_attention_heads", HEADS)
+    size = f.optional("linear_head_dim", WIDTH) or f.whole("head_dim", WIDTH)
+    kernel = f.optional("linear_conv_kernel_dim", KERNEL) or f.whole("short_conv_kernel_size", KERNEL)
     f.see("short_conv_kernel_size", "head_dim")
+    return _square_on_each_head(f, heads, size, kernel)
+
+
+def _square_on_each_head(f, heads, size, kernel):
     return recurrent(f, "Kimi delta rule", heads * size * size, 3 * heads * size * (kernel - 1), declared=True)
 
 

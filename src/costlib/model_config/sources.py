@@ -251,7 +251,8 @@ def unnested(table, where):
             continue
         if not isinstance(inner, dict):
             raise InputError(f"{where}: {key} = {inner!r}; wanted a table")
-        text = {**{name: table[name] for name in FROM_TOP if name in table}, **inner}
+        said = {name: value for name, value in inner.items() if value is not None or name not in FROM_TOP}
+        text = {**_from_top(table, inner), **said}
         if any(inner.get(deeper) is not None for deeper in NESTED):
             return unnested(text, f"{where}: {key}")
         if text.get("model_type") is None:
@@ -265,6 +266,14 @@ def unnested(table, where):
             f"in {model_type} the fields of the language model stand there; without it, its code takes defaults",
         )
     return {**table, "model_type": _of_text(model_type)}
+
+
+def _from_top(table, inner):
+    """What holds for the whole model, unless the language model says otherwise, under either name of it."""
+    outer = {name: table[name] for name in FROM_TOP if name in table and inner.get(name) is None}
+    if inner.get("dtype") or inner.get("torch_dtype"):
+        outer = {name: value for name, value in outer.items() if "dtype" not in name}
+    return outer
 
 
 def _of_text(model_type):
