@@ -3,7 +3,8 @@
 import math
 from typing import Annotated, Any
 
-from costlib.cli.options import LONGEST, AsJson, Explain, WeightPrecision, sized
+from costlib.cli import options
+from costlib.cli.options import LONGEST, AsJson, Explain, sized
 
 __all__ = ["claim"]
 
@@ -15,7 +16,7 @@ def claim(
     memory: Annotated[Any, sized("byte", "1 MB", "1 PB", "memory said to suffice", "SIZE", "'24 GB' or '24 GiB'")],
     context: Annotated[Any, sized("token", 1, LONGEST, "context said to fit", "TOKENS")],
     parameters: Annotated[Any, sized("parameter", 1e6, 1e14, "parameters of the model", "COUNT", "'74 billion'")],
-    weight_precision: WeightPrecision,
+    weight_precision: Annotated[Any, options.weight_precision()],
     runtime: Annotated[Any, sized("byte", 0, "1 PB", "what runtime and activations take", "SIZE")] = "0 B",
     explain: Explain = False,
     as_json: AsJson = False,

@@ -5,7 +5,19 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli.options import LONGEST, AsJson, Assume, Config, Explain, KVPrecision, length, refusal, sized, why
+from costlib.cli.options import (
+    LONGEST,
+    AsJson,
+    Assume,
+    Config,
+    Explain,
+    KVPrecision,
+    length,
+    notes,
+    refusal,
+    sized,
+    why,
+)
 
 __all__ = ["kv"]
 
@@ -67,7 +79,7 @@ def _answer(model, tokens, kv_format):
         },
         "reserves": {name: _reserved(engine, model, *asked) for name, engine in engines.items()},
         "assumptions": list(model.assumptions),
-        "notes": list(model.notes),
+        "notes": notes(model, tokens),
         "fields": _fields(model),
         "refused": None,
     }
@@ -162,7 +174,7 @@ def _measured(table, tokens):
 
 def _blocks(answer, explain):
     """The answer for people, in blocks."""
-    from costlib.cli.printed import table
+    from costlib.cli.printed import listed, table
 
     if answer["needs"] is not None:
         yield _headline(answer) + _weights(answer["parameters"])
@@ -171,7 +183,8 @@ def _blocks(answer, explain):
         yield _of_the_public_code(answer, found)
     if explain and answer["needs"] is not None:
         yield from _explained(answer)
-    yield from _assumed(answer)
+    yield from listed("Assumed", answer["assumptions"])
+    yield from listed("Note", answer.get("notes"))
 
 
 def _headline(answer):
@@ -242,11 +255,3 @@ def _of_the_public_code(answer, found):
     if answer["refused"]:
         return f"Not read here: {answer['refused']['field']}: {answer['refused']['why']}.\n{text}"
     return text
-
-
-def _assumed(answer):
-    """What was taken for granted, and what the answer does not contain."""
-    if answer["assumptions"]:
-        yield "\n".join(["Assumed:", *(f"- {text}" for text in answer["assumptions"])])
-    if answer.get("notes"):
-        yield "\n".join(["Note:", *(f"- {text}" for text in answer["notes"])])

@@ -13,10 +13,11 @@ __all__ = [
     "Config",
     "Explain",
     "KVPrecision",
-    "WeightPrecision",
     "length",
+    "notes",
     "refusal",
     "sized",
+    "weight_precision",
     "why",
 ]
 
@@ -86,15 +87,16 @@ KVPrecision = Annotated[
         help="Format of the cache, as in bf16, fp8 or q8_0; by default the one that the file declares.",
     ),
 ]
-WeightPrecision = Annotated[
-    Any,
-    typer.Option(
+
+
+def weight_precision(more=""):
+    """An option that takes the stored size of a weight."""
+    return typer.Option(
         parser=_weight_precision,
         autocompletion=_complete_format,
         metavar="FORMAT",
-        help="Stored size of a weight, as in int4 or '0.6 byte/parameter'.",
-    ),
-]
+        help=f"Stored size of every weight, as in int4 or '0.6 byte/parameter'{more}.",
+    )
 
 
 def length(model, tokens, option):
@@ -107,6 +109,12 @@ def length(model, tokens, option):
     if model.context_limit is None or model.context_limit > LONGEST:
         raise InputError(f"{model.name}: states no credible limit of its context; wanted {option}")
     return Quantity(float(model.context_limit), "token")
+
+
+def notes(model, tokens):
+    """What the answer does not contain, and whether it is beyond what the model was made for."""
+    beyond = model.context_limit is not None and tokens.m_as("token") > model.context_limit
+    return [*model.notes, *([f"made for contexts of up to {model.context_limit:,} tokens"] if beyond else [])]
 
 
 def why(refused):
@@ -128,6 +136,6 @@ def refusal(refused, answer, as_json):
         print_json(plain(answer))
     else:
         typer.echo(f"costlib: refused: {refused}", err=True)
-        if "--assume" not in refused.why:
+        if "--" not in refused.why:
             typer.echo("If you know better, say so with --assume FIELD=VALUE.", err=True)
     return typer.Exit(3)

@@ -3,12 +3,15 @@
 import json
 import math
 import re
+import textwrap
 
 import typer
 
 from costlib.units import Quantity, show, ureg
 
-__all__ = ["base", "plain", "print_json", "print_text", "sizes", "table"]
+__all__ = ["base", "listed", "plain", "print_json", "print_text", "sizes", "table", "wrapped"]
+
+WIDTH = 120  # columns of what is printed, where it can be folded
 
 
 def print_json(answer):
@@ -54,6 +57,17 @@ def table(rows, header=None, right=()):
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
 
 
+def wrapped(text):
+    """A sentence as lines that a page is wide."""
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def listed(heading, texts):
+    """A block that lists texts under a heading, if there are any."""
+    if texts:
+        yield "\n".join([f"{heading}:", *(f"- {text}" for text in texts)])
+
+
 def sizes(value):
     """A size to the byte, in GB and in GiB, because the two are mistaken for each other."""
     return [show(value, "byte", digits=15), show(value, "GB", digits=4), show(value, "GiB", digits=4)]
@@ -79,4 +93,6 @@ def plain(value):
     number = float(base(value).magnitude)
     if not math.isfinite(number):
         return None
+    if value.is_compatible_with("byte") and not math.isclose(number, round(number), rel_tol=1e-12):
+        number = float(math.floor(number))
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
