@@ -14,7 +14,7 @@ import signal
 import warnings
 from pathlib import Path
 
-from costlib.model_config.shapes import FAMILIES
+from costlib.model_config.parameter_table import DECODERS
 
 BUILT = Path(__file__).with_name("parameters-built.json")
 LAYERS = 8  # enough for every pattern of layers
@@ -153,10 +153,10 @@ def row(base, read, config, total, active):
 
 def fields_read(fields):
     """The fields that a family's row reads, whatever they are called in this configuration."""
-    from costlib.model_config.weights import ALIASES, Sizes, Unknown
+    from costlib.model_config.parameter_blocks import ALIASES, Sizes, Unknown
 
     model = Sizes(fields)
-    row = FAMILIES[fields["model_type"]]
+    row = DECODERS[fields["model_type"]]
     for count in (row.total, row.active):
         with contextlib.suppress(Unknown):  # then what it has read so far
             count(model)
@@ -177,7 +177,7 @@ def main():
 
     signal.signal(signal.SIGALRM, give_up)
     families = {}
-    for family in sorted(FAMILIES):
+    for family in sorted(DECODERS):
         if (family in CAUSAL or family in WRAPPED) and (found := rows(family)):
             families[family] = found
             print(family, found["total"], len(found["others"]), flush=True)

@@ -176,7 +176,7 @@ def test_a_kind_of_layer_that_is_not_known_is_refused():
 def test_an_assumption_stands_in_and_stands_beside_the_result():
     config = read_table({**LLAMA, "sliding_window": 4096}, "example", ["sliding_window=null"])
     assert config.bytes_per_token() == quantity("131072 B/token")
-    assert "sliding_window = null, assumed" in config.assumptions
+    assert "sliding_window = null, assumed; the file has 4096" in config.assumptions
     assert read_table({**LLAMA, "model_type": "new"}, "example", ["model_type=llama"]).model_type == "llama"
 
 
@@ -204,6 +204,16 @@ def test_names_that_matter_and_names_that_do_not():
 def test_an_impossible_field_is_named(changes, message):
     with pytest.raises(InputError, match=message.replace("(", r"\(")):
         read_table({**LLAMA, **changes}, "example")
+
+
+def test_an_assumption_that_changes_nothing_is_refused():
+    with pytest.raises(InputError, match="assume foo: nothing is read from a field of that name in llama"):
+        read_table(LLAMA, "example", ["foo=1"])
+
+
+def test_an_assumption_says_what_the_file_has():
+    config = read_table(LLAMA, "example", ["num_key_value_heads=4"])
+    assert "num_key_value_heads = 4, assumed; the file has 8" in config.assumptions
 
 
 def test_an_assumption_has_a_name_and_a_value():
@@ -254,6 +264,30 @@ def test_weights_are_weighed_where_their_files_lie(tmp_path):
     index.write_text(json.dumps({"metadata": {"total_size": -1}}))
     with pytest.raises(InputError, match="total_size = -1"):
         read(tmp_path)
+
+
+def test_weights_of_which_a_part_is_missing_are_not_weighed(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    (tmp_path / "model-00001-of-00002.safetensors").write_bytes(b"x" * 100)
+    assert read(tmp_path).weights is None
+    (tmp_path / "model-00002-of-00002.safetensors").write_bytes(b"x" * 100)
+    assert read(tmp_path).weights == quantity("200 byte")
+
+
+def test_what_a_quantiser_wrote_beside_the_configuration_is_read(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    beside = tmp_path / "hf_quant_config.json"
+    beside.write_text(json.dumps({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}))
+    config = read(tmp_path)
+    assert (config.kv_format, config.weight_format) == ("fp8", "modelopt, FP8")
+    beside.write_text("[]")
+    with pytest.raises(InputError, match="has no quantization"):
+        read(tmp_path)
+
+
+def test_a_name_that_is_a_path_of_its_author_is_none(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "_name_or_path": "/home/somebody/checkpoints"}))
+    assert read(tmp_path).name == tmp_path.name
 
 
 def test_standard_input(monkeypatch):

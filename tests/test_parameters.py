@@ -8,10 +8,10 @@ import pytest
 from build_parameters import NEEDED, WRAPPED
 
 from costlib.model_config.fields import Fields
+from costlib.model_config.parameter_blocks import ALIASES, DEPTH
+from costlib.model_config.parameter_table import DECODERS
 from costlib.model_config.parameters import Parameters, Unknown, parameters
-from costlib.model_config.shapes import FAMILIES
 from costlib.model_config.sources import known
-from costlib.model_config.weights import ALIASES, DEPTH
 
 HERE = Path(__file__).parent
 # Built by tests/build_parameters.py.
@@ -87,7 +87,7 @@ def test_what_a_file_leaves_out_is_refused_or_what_the_public_code_takes(family)
     """One field after the other, except those of which the configuration here says more than the default."""
     fields, (total, _), _ = answers(family)[0]
     aliases = known("aliases").get(family, {})
-    said = {"model_type", FAMILIES[family].depth, DEPTH, *ALIASES[DEPTH], *NEEDED.get(family, {})}
+    said = {"model_type", DECODERS[family].depth, DEPTH, *ALIASES[DEPTH], *NEEDED.get(family, {})}
     if family in WRAPPED:  # what is around the text model says it
         said.add("tie_word_embeddings")
     for name in fields.keys() - said:
@@ -99,7 +99,7 @@ def test_what_a_file_leaves_out_is_refused_or_what_the_public_code_takes(family)
 
 def test_nearly_every_family_is_checked():
     """The others are built by code that is not in transformers, or are another family under another name."""
-    assert sorted(FAMILIES.keys() - BUILT.keys()) == ["emu3_text_model", "kimi_k2", "mimo", "nemotron-nas"]
+    assert sorted(DECODERS.keys() - BUILT.keys()) == ["emu3_text_model", "kimi_k2", "mimo", "nemotron-nas"]
 
 
 @pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: row["models"][0])

@@ -74,7 +74,8 @@ class ModelConfig:
         if not isinstance(quantised, dict):
             return self.fields.text("dtype")
         bits = quantised.get("bits") or quantised.get("weight_bits")
-        return f"{quantised.get('quant_method', 'quantised')}{f', {bits} bits' if bits else ''}"
+        detail = quantised.get("quant_algo") or (f"{bits} bits" if bits else "")
+        return ", ".join(filter(None, (str(quantised.get("quant_method", "quantised")), detail)))
 
     def state(self, tokens, kv_precision=None):
         """What a sequence of so many tokens keeps: growing, in windows, and recurrent."""

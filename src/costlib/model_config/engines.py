@@ -101,6 +101,10 @@ def vllm(
     _whole("vllm", "speculated_tokens", speculated_tokens, 0)
     _whole("vllm", "draft_layers", draft_layers, 0)
     precision = _precision(config, kv_precision)
+    if config.query_heads is not None and config.query_heads % tensor_parallel:
+        raise ArgumentError(
+            f"tensor_parallel = {tensor_parallel}; wanted a divisor of {config.query_heads} query heads"
+        )
     caches = [_on_one_rank(cache, tensor_parallel) for cache in _with_draft(config.caches, draft_layers)]
     states = [_state_of_vllm(state) / tensor_parallel for state in config.states]
     state_page, pages = _pages(caches, states, precision, block)
@@ -118,6 +122,9 @@ def vllm(
         constant += size
         rows.append(_row(state, f"{state.layers} layers × {copies} pages × {state_page:,.0f} B", size))
     assumptions = [f"blocks of {size:,.0f} tokens" for size in dict.fromkeys(size for _, size in pages)]
+    assumptions += _stored_otherwise(caches)
+    if precision == 1 and any(cache.kind.startswith("latent") for cache in caches):
+        assumptions.append("8-bit latents with their scales; attention that is not sparse may be stored without")
     if any(cache.window for cache in caches):
         assumptions.append(f"at most {batched_tokens:,} tokens a step")
     return _reserved("vLLM", rows, slope, constant, assumptions)
@@ -186,7 +193,7 @@ def sglang(config, tokens, kv_precision=None, *, tensor_parallel=1, sequences=1,
         size = state.layers * state.bytes_per_layer / tensor_parallel
         constant += (sequences + 1) * size
         rows.append(_row(state, f"({sequences} + 1) slots × {size:,.0f} B", (sequences + 1) * size))
-    assumptions = []
+    assumptions = _stored_otherwise(config.caches)
     if any(cache.window for cache in config.caches):
         assumptions.append(f"a pool for windows of {window_share:g} of the tokens")
     if config.states:
@@ -217,7 +224,7 @@ def _pages(caches, states, precision, block):
     Layers that all keep the whole context have pages of their own; those of
     different kinds share the size of the largest.
     """
-    sizes = [_entry(cache, precision) for cache in caches]
+    sizes = [_entry_of_vllm(cache, precision) for cache in caches]
     if not states and all(cache.window is None for cache in caches):
         return 0, [(block * size, block) for size in sizes]
     widest, state = max(sizes, default=0), max(states, default=0)
@@ -244,13 +251,23 @@ def _blocks_of_vllm(cache, n, size, batched):
     return math.ceil(held / size) + 1, f"(ceil(min({cache.window:,} - 1 + {batched:,}, {n:,}) / {size:,.0f}) + 1)"
 
 
-def _entry(cache, precision):
-    """Bytes of one token in one layer, as an engine stores it."""
-    if cache.kind == "indexer":  # eight bits, and a scale of 32 bits for each 128 of them
-        return cache.key_dim + math.ceil(cache.key_dim / 128) * 4
-    if cache.kind.startswith("latent") and precision == 1:  # scales beside the latent, the positional key in 16 bits
+def _entry_of_vllm(cache, precision):
+    """Bytes of one token in one layer; an 8-bit latent has scales, and its positional key stays in 16 bits."""
+    if cache.kind.startswith("latent") and precision == 1:
         return cache.key_dim + math.ceil(cache.key_dim / 128) * 4 + 2 * cache.value_dim
+    return _entry(cache, precision)
+
+
+def _entry(cache, precision):
+    """Bytes of one token in one layer; an indexer's key is stored in 8 bits, with a scale of 32 for each 128."""
+    if cache.kind == "indexer":
+        return cache.key_dim + math.ceil(cache.key_dim / 128) * 4
     return cache.heads * (cache.key_dim + cache.value_dim) * (precision if cache.precision is None else cache.precision)
+
+
+def _stored_otherwise(caches):
+    """What is stored in another precision than that of the cache."""
+    return ["keys of the indexer in 8 bits"] if any(cache.kind == "indexer" for cache in caches) else []
 
 
 def _state_of_vllm(state):

@@ -7,7 +7,7 @@ keeps, and what a recurrent one keeps.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from costlib.model_config.attending import (
+from costlib.model_config.attention import (
     chatglm,
     compressor,
     falcon,
@@ -34,7 +34,7 @@ from costlib.model_config.attending import (
     zamba,
 )
 from costlib.model_config.fields import LAYERS, TOKENS
-from costlib.model_config.kinds import (
+from costlib.model_config.layer_kinds import (
     all_of,
     and_last,
     by_attention_types,
@@ -71,7 +71,7 @@ from costlib.model_config.kinds import (
     zamba2_layers,
 )
 from costlib.model_config.layers import AttentionCache, RecurrentState
-from costlib.model_config.recurring import (
+from costlib.model_config.recurrent import (
     four_convolutions,
     gated_delta,
     griffin,

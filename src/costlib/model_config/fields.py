@@ -208,7 +208,10 @@ class Fields:
         for name, value in self.table.items():
             if name in self.consulted or value in (None, False, 0, "", [], {}) or not could_matter(name):
                 continue
-            why = "its name says that it may change what is kept, and nothing is known of it here"
+            why = (
+                "its name says that it may change what is kept, and nothing is known of it here; "
+                f"--assume {name}=null reads the file without it"
+            )
             raise Refused(name, value, why, *answers(name, value))
 
     def _checked(self, name, value, bounds):

@@ -6,7 +6,7 @@ the buffers that are no parameters (a router's correction biases, a rotary
 table). It does not build the layers that predict further tokens; they are given
 apart, for the families where their shape is known.
 
-What a layer of a family has stands in :mod:`costlib.model_config.shapes`. A
+What a layer of a family has stands in :mod:`costlib.model_config.parameter_table`. A
 count is exact or there is none: a field that is missing, that is no whole
 number, or that tells of weights which the family is not known to have, raises
 :class:`Unknown` with the reason.
@@ -14,8 +14,8 @@ number, or that tells of weights which the family is not known to have, raises
 
 from dataclasses import dataclass
 
-from costlib.model_config.shapes import FAMILIES
-from costlib.model_config.weights import LEARNED, Sizes, Unknown, optional
+from costlib.model_config.parameter_blocks import LEARNED, Sizes, Unknown, optional
+from costlib.model_config.parameter_table import DECODERS
 
 __all__ = ["Parameters", "Unknown", "parameters"]
 
@@ -72,9 +72,9 @@ def parameters(fields):
     family = fields.get("model_type")
     if fields.get("is_encoder_decoder"):
         raise Unknown(f"{family} has an encoder beside the decoder, which is not counted here")
-    if not isinstance(family, str) or family not in FAMILIES:
+    if not isinstance(family, str) or family not in DECODERS:
         raise Unknown(f"what the layers of model_type = {family!r} have is not known here")
-    row, model = FAMILIES[family], Sizes(fields)
+    row, model = DECODERS[family], Sizes(fields)
     try:
         counted = Parameters(row.total(model), active(row, model), row.embedding(model), predictors(row, model))
     except ZeroDivisionError:

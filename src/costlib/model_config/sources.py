@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from dataclasses import replace
 from functools import cache
@@ -87,7 +88,19 @@ def table_of(source):
     if str(source).lower().endswith(".gguf"):
         raise InputError(f"{source}: a GGUF file; wanted the config.json of the model")
     path = _found(Path(source))
-    return _parsed(_bytes(path), str(path)), str(path), _name_of(path)
+    return _with_its_quantisation(_parsed(_bytes(path), str(path)), path), str(path), _name_of(path)
+
+
+def _with_its_quantisation(table, path):
+    """NVIDIA's quantiser writes what it did into a file of its own, beside the configuration."""
+    beside = path.with_name("hf_quant_config.json")
+    if path.name != "config.json" or not isinstance(table, dict) or not beside.is_file():
+        return table
+    said = _parsed(_bytes(beside), str(beside))
+    said = said.get("quantization") if isinstance(said, dict) else None
+    if not isinstance(said, dict):
+        raise InputError(f"{beside}: has no quantization; wanted what was done to the model")
+    return {"quantization_config": {"quant_method": "modelopt", **said}, **table}
 
 
 def read_table(table, where, assume=(), name=None):
@@ -116,6 +129,7 @@ def read_table(table, where, assume=(), name=None):
     if not isinstance(table, dict):
         raise InputError(f"{where}: a {type(table).__name__}; wanted the fields of a model, in braces")
     text = unnested(table, where)
+    before = dict(text)
     assumed = [assume_field(text, item) for item in assume]
     model_type = text.get("model_type")
     if not isinstance(model_type, str) or not model_type:
@@ -138,18 +152,21 @@ def read_table(table, where, assume=(), name=None):
     ):
         f.note("the language model alone; the weights of what sees or hears beside it are not counted")
     config = ModelConfig(
-        name=_text(table.get("_name_or_path")) or name or where,
+        name=_name_in(table) or name or where,
         model_type=model_type,
         caches=caches,
         states=states,
         layers=sum(one.layers for one in (*caches, *states)),
         kv_format=kv_format(f),
         context_limit=_context_limit(f.table),
+        query_heads=_one(f.get("num_attention_heads")),
         parameters=_counted(f),
         notes=tuple(f.notes),
         fields=f,
     )
     f.refuse_what_was_overlooked(lambda field, value: answers(config, field, value))
+    for name in set(text) - set(before) - f.consulted:
+        raise InputError(f"assume {name}: nothing is read from a field of that name in {model_type}")
     return replace(config, assumptions=(*assumed, *f.assumptions.values()))
 
 
@@ -260,11 +277,12 @@ def assume_field(text, item):
     name, equals, value = item.partition("=")
     if not equals or not name:
         raise InputError(f"assume = {item!r}; wanted FIELD=VALUE, such as sliding_window=null")
+    said = f"; the file has {json.dumps(text[name])[:60]}" if name in text else ""
     try:
         text[name] = json.loads(value)
     except ValueError:
         text[name] = value
-    return f"{name} = {value}, assumed"
+    return f"{name} = {value}, assumed{said}"
 
 
 @cache
@@ -283,8 +301,11 @@ def _weights_beside(path):
         if type(total) is not int or total <= 0:
             raise InputError(f"{index}: total_size = {total!r}; wanted a number of bytes")
         return Quantity(float(total), "byte")
-    sizes = [file.stat().st_size for file in path.parent.glob("*.safetensors")]
-    return Quantity(float(sum(sizes)), "byte") if sizes else None
+    files = list(path.parent.glob("*.safetensors"))
+    parts = {found[1] for file in files if (found := re.search(r"-of-(\d+)\.safetensors$", file.name))}
+    if not files or (parts and parts != {f"{len(files):05}"}):  # none, or not all of them
+        return None
+    return Quantity(float(sum(file.stat().st_size for file in files)), "byte")
 
 
 def _found(path):
@@ -362,5 +383,12 @@ def _name_of(path):
     return stem.replace("--", "/")
 
 
-def _text(value):
-    return value if isinstance(value, str) else None
+def _name_in(table):
+    """The name that the file itself gives; not where its author kept it."""
+    name = table.get("_name_or_path")
+    return name if isinstance(name, str) and not name.startswith(("/", ".")) else None
+
+
+def _one(value):
+    """A number that holds for every layer."""
+    return value if type(value) is int else None

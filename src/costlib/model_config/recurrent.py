@@ -5,7 +5,7 @@ A convolution keeps the inputs that the next token needs: one fewer than its ker
 
 from dataclasses import replace
 
-from costlib.model_config.attending import heads_and_size, inkling
+from costlib.model_config.attention import heads_and_size, inkling
 from costlib.model_config.fields import HEADS, WIDTH, Refused
 from costlib.model_config.layers import RecurrentState
 

@@ -1,6 +1,6 @@
-"""What a layer of each family has, in the blocks of :mod:`costlib.model_config.weights`.
+"""What a layer of each family has, in the blocks of :mod:`costlib.model_config.parameter_blocks`.
 
-A row of :data:`FAMILIES` is one family, by its ``model_type``: what its layers mix tokens with and channels, their
+A row of :data:`DECODERS` is one family, by its ``model_type``: what its layers mix tokens with and channels, their
 norms, and what stands before, after and beside them, as transformers 5.24 builds it. Where no block fits, a function
 beside the rows counts what the family has to itself.
 """
@@ -8,7 +8,7 @@ beside the rows counts what the family has to itself.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from costlib.model_config.weights import (
+from costlib.model_config.parameter_blocks import (
     HEADS,
     HIDDEN,
     INTERMEDIATE,
@@ -59,7 +59,7 @@ from costlib.model_config.weights import (
     width_norms,
 )
 
-__all__ = ["FAMILIES"]
+__all__ = ["DECODERS"]
 
 # Dense models.
 
@@ -1224,4 +1224,4 @@ OTHERS = {
     "bert-generation": replace(BERT, beside=0),
 }
 
-FAMILIES = DENSE | MIXTURES | HYBRIDS | OTHERS
+DECODERS = DENSE | MIXTURES | HYBRIDS | OTHERS

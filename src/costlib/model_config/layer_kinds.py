@@ -3,7 +3,7 @@
 Each takes the fields and the number of layers; most are made by a function that takes what differs.
 """
 
-from costlib.model_config.attending import heads_and_size
+from costlib.model_config.attention import heads_and_size
 from costlib.model_config.fields import LAYERS, TOKENS, Refused
 from costlib.schema import InputError
 
@@ -117,10 +117,10 @@ def sliding_above(switch=True):
     """Qwen's rule: the layers from ``max_window_layers`` on have the window, if ``use_sliding_window`` is on."""
 
     def kinds(f, count):
-        first = f.optional("max_window_layers", (0, LAYERS[1]))
-        off = switch and not f.flag("use_sliding_window")
-        if f.get("sliding_window") is None or off:
+        f.see("sliding_window", "max_window_layers")
+        if (switch and not f.flag("use_sliding_window")) or f.get("sliding_window") is None:
             return ["full"] * count
+        first = f.optional("max_window_layers", (0, LAYERS[1]))
         if first is None:
             raise InputError(f"{f.where}: max_window_layers is missing; wanted the first layer that has the window")
         return ["sliding" if i >= first else "full" for i in range(count)]
