@@ -19,9 +19,12 @@ from conftest import BOOK
 from costlib import catalog
 from costlib.book.stated import rows
 from costlib.cli import main, printed
+from costlib.cli.kv import NAMES
 from costlib.cli.rank import Rank
 from costlib.cli.show import ROWS, derived, formulas
 from costlib.model_config import oracle, read
+from costlib.model_config.engines import sglang, vllm
+from costlib.model_config.llama_cpp import llama_cpp
 from costlib.scenario import VARIABLE, load
 from costlib.units import Quantity, quantity
 
@@ -115,8 +118,51 @@ def test_kv_for_people(run):
     """Without the lines of engines: their words belong to the tests of the engines."""
     code, out, err = run("kv", GPT_OSS, "--tokens", "32768")
     assert (code, err) == (0, "")
-    assert re.sub(r"^reserved by .*\n", "", out, flags=re.M) == KV_GPT_OSS
-    assert re.findall(r"^reserved by (\S+) +[\d,]+ B", out, re.M) == ["vllm", "sglang", "llama.cpp"]
+    assert re.sub(r"^reserved by .*\n(?: +.*\n)*", "", out, flags=re.M) == KV_GPT_OSS
+    assert re.findall(r"^reserved by (\S+) +[\d,]+ B", out, re.M) == ["vLLM", "SGLang", "llama.cpp"]
+
+
+def test_engines_are_called_as_they_call_themselves():
+    asked = read(GPT_OSS), quantity("1000 token")
+    assert [engine(*asked).engine for engine in (vllm, sglang, llama_cpp)] == list(NAMES.values())
+
+
+# Of DeepSeek-V4: a layer with a window, one that compresses, one that compresses a lot.
+COMPRESSED = json.dumps({
+    "model_type": "deepseek_v4", "num_hidden_layers": 3, "hidden_size": 4096, "num_attention_heads": 64,
+    "num_key_value_heads": 1, "head_dim": 512, "index_head_dim": 128, "sliding_window": 128, "dtype": "bfloat16",
+    "layer_types": ["sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"],
+}).encode()  # fmt: skip
+
+
+@pytest.mark.parametrize("tokens", [1, 3, 4, 130, 32_767])
+def test_each_kind_of_layers_is_told_apart(answer, tokens):
+    layers = answer("kv", "-", "--tokens", str(tokens), stdin=COMPRESSED)["needs"]["layers"]
+    assert len({(kind["kind"], kind["geometry"]) for kind in layers}) == len(layers) == 8
+    for kind in layers:
+        numbers = re.sub(r" B/element| tokens?| entries| entry|,(?=\d{3})", "", kind["formula"])
+        assert eval(numbers.replace("×", "*")) == kind["total_bytes"], kind
+
+
+def test_the_tokens_that_are_kept_are_said_in_words(answer):
+    def kept(tokens):
+        layers = answer("kv", "-", "--tokens", str(tokens), stdin=COMPRESSED)["needs"]["layers"]
+        return [kind["geometry"].split(" for ")[1] for kind in layers]
+
+    one, many = kept(1), kept(131)
+    assert {"the last token", "every 4 of 1 token", "every 4 of the last token"} <= set(one)
+    assert many[0] == "each of the last 128 tokens"
+    assert {"every 4 of 131 tokens", "each of the last 3 tokens", "every 4 of the last 4 tokens"} <= set(many)
+    assert "no token" in kept(128)
+
+
+@pytest.mark.parametrize("name", [*AT_131072, "-"])
+def test_the_table_of_kv_is_no_wider_than_a_page(run, name):
+    source = "-" if name == "-" else str(CONFIGS / f"{name}.json")
+    for more in [(), ("--explain",)]:
+        table = run("kv", source, "--tokens", "32767", *more, stdin=COMPRESSED)[1].split("\n\n")[1]
+        assert table.startswith("layers ")
+        assert max(map(len, table.splitlines())) <= 120
 
 
 def test_kv_explains_with_the_values_put_in_and_their_source(run):
@@ -211,11 +257,18 @@ def test_a_model_of_ours_may_also_be_measured(run, monkeypatch):
     assert out.startswith("Not read here: model_type") and "Measured: " in out
 
 
-def test_without_the_public_code_nothing_is_measured(run, monkeypatch):
+def test_without_the_public_code_the_answer_is_printed_all_the_same(run, answer, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    code, out, err = run("kv", LLAMA, "--tokens", "10", "--measure")
-    assert (code, out) == (2, "")
-    assert "costlib[measure]" in err
+    asked = "kv", LLAMA, "--tokens", "10"
+    code, out, err = run(*asked, "--measure")
+    assert (code, out) == (2, run(*asked)[1])
+    assert "costlib: not measured: " in err and "costlib[measure]" in err
+    code, out, _ = run(*asked, "--measure", "--json")
+    assert (code, json.loads(out)) == (2, {**answer(*asked), "measured": None})
+    code, out, err = run("kv", "-", "--tokens", "10", "--measure", stdin=UNKNOWN)
+    assert (code, out) == (3, "")
+    assert "costlib: refused: model_type" in err and "costlib[measure]" in err
+    assert "the exit code is 2" in " ".join(command("kv", "--help").stdout.split())
 
 
 # fit
@@ -409,6 +462,13 @@ def test_a_claim_that_cannot_hold_is_said_to(run, answer):
     assert "The claim cannot hold: weights and runtime leave nothing for 262,144 tokens" in run(*asked)[1]
     left = answer(*asked)
     assert (left["bytes_per_token"], left["feasible"]) == (None, [])
+
+
+def test_a_claim_that_leaves_less_than_a_layer_cannot_hold_either(run):
+    out = run(*CLAIM, "--runtime", "5.4999 GB")[1]
+    assert out.endswith("less than one layer of the smallest attention keeps.\n")
+    assert "they take 124.0 GB more than there is." in run(*CLAIM[:-1], "bf16")[1]
+    assert re.search(r"^key-value heads  head size  bf16", run(*CLAIM)[1], re.M)
 
 
 def test_a_claim_explains_its_weights(run):
@@ -656,6 +716,33 @@ def test_a_bad_command_says_what_is_wanted(run, arguments):
     is_bad(run(*arguments, stdin=json.dumps(TINY).encode()))
 
 
+WANTED = {
+    "128k": "'128k': k has two meanings; write 128000 or 131072",
+    "1M tokens": "'1M tokens': M has two meanings; write 1000000 or 1048576",
+    "0.5": "'0.5'; wanted a whole number of tokens, from 1 to 1,000,000,000,000",
+    "many": "'many' is not a number with a unit; wanted a whole number of tokens, from 1 to 1,000,000,000,000",
+    "5 GB": "'5 GB' is in GB; wanted a whole number of tokens, from 1 to 1,000,000,000,000",
+}
+
+
+@pytest.mark.parametrize("given", WANTED)
+def test_what_an_option_takes_is_said_in_a_sentence(run, given):
+    said = is_bad(run("fit", LLAMA, "--context", given))
+    assert said.endswith(f"Error: Invalid value for '--context': {WANTED[given]}\n")
+
+
+def test_sizes_and_shares_are_said_with_their_limits(run):
+    said = is_bad(run("fit", LLAMA, "--weights", "42"))
+    assert said.endswith("'42' has no unit; wanted a size, from 1 MB to 1 PB, as in '42 GB'\n")
+    assert "'1.5'; wanted a share, from 0.01 to 1\n" in is_bad(run("fit", LLAMA, "--utilisation", "1.5"))
+    assert "as in '0.6 byte/parameter'\n" in is_bad(run("fit", LLAMA, "--weight-precision", "9 byte/parameter"))
+
+
+def test_an_accelerator_may_be_written_in_capitals(answer):
+    asked = "fit", LLAMA, "--weights", "42 GB", "--accelerator"
+    assert answer(*asked, "H100-SXM") == answer(*asked, "h100-sxm")
+
+
 def test_an_absurd_limit_of_the_file_is_no_length(run):
     for limit in (10**30, 10**400):
         config = json.dumps({**TINY, "max_position_embeddings": limit}).encode()
@@ -745,6 +832,7 @@ def test_it_answers_where_numpy_is_not_installed():
     [
         ("costlib cl", {"claim"}),
         ("costlib catalog acc", {"accelerator"}),
+        ("costlib catalog mi30", {"mi300x"}),
         ("costlib catalog accelerator h100", {"h100-sxm", "h100-pcie"}),
         ("costlib kv x --kv-precision q8", {"q8_0"}),
         ("costlib claim --weight-precision bf", {"bf16"}),

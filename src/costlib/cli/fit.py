@@ -67,7 +67,8 @@ def fit(
     from costlib.model_config import Refused, read
     from costlib.model_config.precision import precision_of
 
-    parts = {name: catalog.part("accelerator", name) for name in accelerator or catalog.names("accelerator")}
+    names = [name.lower() for name in accelerator] or catalog.names("accelerator")
+    parts = {name: catalog.part("accelerator", name) for name in names}
     try:
         model = read(config, assume)
         case, assumed = _weights(model, weights, weight_precision)

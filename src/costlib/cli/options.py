@@ -3,6 +3,7 @@
 What computes is imported when it is needed, so that help and completion are quick.
 """
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -24,17 +25,45 @@ __all__ = [
 
 def sized(unit, low, high, text, metavar, example=""):
     """An option that takes a quantity of this unit, within limits beyond which it is absurd."""
-    help = f"{text[0].upper()}{text[1:]}{example and f', as in {example}'}."
-    return typer.Option(parser=lambda given: _sized(unit, low, high, text, metavar, given), metavar=metavar, help=help)
+    shown = f", as in {example}" if example else ""
+    return typer.Option(
+        parser=lambda given: _sized(unit, low, high, given, shown),
+        metavar=metavar,
+        help=f"{text[0].upper()}{text[1:]}{shown}.",
+    )
 
 
-def _sized(unit, low, high, text, where, given):
+def _sized(unit, low, high, given, example=""):
     from costlib import schema
 
+    field = schema.size(unit, low, high, "")
     try:
-        return schema.sized(schema.size(unit, low, high, text), given, where)
+        return schema.sized(field, given, "given")
     except schema.InputError as error:
-        raise typer.BadParameter(str(error)) from None
+        said = str(error).removeprefix("given: ").removeprefix("given = ").partition("; wanted ")[0]
+        said = said.removesuffix(", such as '3.35 TB/s'")
+        said = _thousands(unit, given) or f"{said}; wanted {_wanted(unit, field.metadata)}{example}"
+        raise typer.BadParameter(said) from None
+
+
+def _thousands(unit, given):
+    """What to say of 128k: it is 128,000 to some, and 131,072 to others."""
+    found = re.fullmatch(r"\s*([\d,]*\.?\d+)\s*([kKmM])(?:\s+tokens?)?\s*", given)
+    if unit != "token" or not found:
+        return None
+    number, power = float(found[1].replace(",", "")), {"k": 1, "m": 2}[found[2].lower()]
+    meant = " or ".join(f"{number * step**power:.15g}" for step in (1000, 1024))
+    return f"{given!r}: {found[2]} has two meanings; write {meant}"
+
+
+def _wanted(unit, limits):
+    """What an option takes, within its limits."""
+    from costlib.units import show
+
+    if unit in ("token", "parameter"):
+        return f"a whole number of {unit}s, from {limits['low'].m_as(unit):,.0f} to {limits['high'].m_as(unit):,.0f}"
+    what = {"byte": "a size", "": "a share", "byte/parameter": "the size of a weight"}[unit]
+    return f"{what}, from {show(limits['low'], digits=15)} to {show(limits['high'], digits=15)}"
 
 
 def _kv_format(given):
@@ -54,7 +83,7 @@ def _weight_precision(given):
 
     if given[:1].isalpha():
         return precision_of(_kv_format(given)) * Quantity(1, "element/parameter")
-    return _sized("byte/parameter", 0.1, 8, "stored size of a weight", "SIZE", given)
+    return _sized("byte/parameter", 0.1, 8, given, ", as in '0.6 byte/parameter'")
 
 
 def _complete_format(incomplete: str):

@@ -25,7 +25,7 @@ def print_text(blocks):
     typer.echo(re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: ascii(found[0])[1:-1], text))
 
 
-def table(rows, header=None, right=()):
+def table(rows, header=None, right=(), width=None):
     """Rows as lines of aligned text.
 
     Parameters
@@ -34,6 +34,8 @@ def table(rows, header=None, right=()):
     header : sequence of str, optional
     right : container of int
         Columns set to the right, as numbers are.
+    width : int, optional
+        Columns of text beyond which the last cell of a row is folded.
 
     Returns
     -------
@@ -46,14 +48,15 @@ def table(rows, header=None, right=()):
 
     rows = [tuple(map(str, row)) for row in rows]
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=header is not None)
-    for column in range(max(map(len, rows), default=0)):
-        name = header[column] if header else ""
-        grid.add_column(name, justify="right" if column in right else "left", no_wrap=True)
+    columns = max(map(len, rows), default=0)
+    for column in range(columns):
+        name, folded = header[column] if header else "", width is not None and column == columns - 1
+        grid.add_column(name, justify="right" if column in right else "left", no_wrap=not folded)
     for row in rows:
         grid.add_row(*row)
     written = StringIO()
     plain_text = {"color_system": None, "markup": False, "emoji": False, "highlight": False}
-    Console(file=written, width=100_000, **plain_text).print(grid)
+    Console(file=written, width=width or 100_000, **plain_text).print(grid)
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
 
 
