@@ -832,7 +832,7 @@ def test_it_answers_where_numpy_is_not_installed():
     [
         ("costlib cl", {"claim"}),
         ("costlib catalog acc", {"accelerator"}),
-        ("costlib catalog mi30", {"mi300x"}),
+        ("costlib catalog mi30", {"mi300x", "mi300x-8"}),
         ("costlib catalog accelerator h100", {"h100-sxm", "h100-pcie"}),
         ("costlib kv x --kv-precision q8", {"q8_0"}),
         ("costlib claim --weight-precision bf", {"bf16"}),
