@@ -19,15 +19,19 @@ from conftest import BOOK
 from costlib import catalog
 from costlib.book.stated import rows
 from costlib.cli import main, printed
-from costlib.cli.fit import Rank
+from costlib.cli.kv import NAMES
+from costlib.cli.rank import Rank
 from costlib.cli.show import ROWS, derived, formulas
 from costlib.model_config import oracle, read
+from costlib.model_config.engines import sglang, vllm
+from costlib.model_config.llama_cpp import llama_cpp
 from costlib.scenario import VARIABLE, load
 from costlib.units import Quantity, quantity
 
 CONFIGS = Path(__file__).parents[1] / "book" / "configs"
 LLAMA = str(CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json")
 GPT_OSS = str(CONFIGS / "openai--gpt-oss-120b.json")
+GEMMA = str(CONFIGS / "google--gemma-4-26B-A4B.json")
 NEMOTRON = str(CONFIGS / "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8.json")
 
 
@@ -114,8 +118,51 @@ def test_kv_for_people(run):
     """Without the lines of engines: their words belong to the tests of the engines."""
     code, out, err = run("kv", GPT_OSS, "--tokens", "32768")
     assert (code, err) == (0, "")
-    assert re.sub(r"^reserved by .*\n", "", out, flags=re.M) == KV_GPT_OSS
-    assert re.findall(r"^reserved by (\S+) +[\d,]+ B", out, re.M) == ["vllm", "sglang", "llama.cpp"]
+    assert re.sub(r"^reserved by .*\n(?: +.*\n)*", "", out, flags=re.M) == KV_GPT_OSS
+    assert re.findall(r"^reserved by (\S+) +[\d,]+ B", out, re.M) == ["vLLM", "SGLang", "llama.cpp"]
+
+
+def test_engines_are_called_as_they_call_themselves():
+    asked = read(GPT_OSS), quantity("1000 token")
+    assert [engine(*asked).engine for engine in (vllm, sglang, llama_cpp)] == list(NAMES.values())
+
+
+# Of DeepSeek-V4: a layer with a window, one that compresses, one that compresses a lot.
+COMPRESSED = json.dumps({
+    "model_type": "deepseek_v4", "num_hidden_layers": 3, "hidden_size": 4096, "num_attention_heads": 64,
+    "num_key_value_heads": 1, "head_dim": 512, "index_head_dim": 128, "sliding_window": 128, "dtype": "bfloat16",
+    "layer_types": ["sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"],
+}).encode()  # fmt: skip
+
+
+@pytest.mark.parametrize("tokens", [1, 3, 4, 130, 32_767])
+def test_each_kind_of_layers_is_told_apart(answer, tokens):
+    layers = answer("kv", "-", "--tokens", str(tokens), stdin=COMPRESSED)["needs"]["layers"]
+    assert len({(kind["kind"], kind["geometry"]) for kind in layers}) == len(layers) == 8
+    for kind in layers:
+        numbers = re.sub(r" B/element| tokens?| entries| entry|,(?=\d{3})", "", kind["formula"])
+        assert eval(numbers.replace("×", "*")) == kind["total_bytes"], kind
+
+
+def test_the_tokens_that_are_kept_are_said_in_words(answer):
+    def kept(tokens):
+        layers = answer("kv", "-", "--tokens", str(tokens), stdin=COMPRESSED)["needs"]["layers"]
+        return [kind["geometry"].split(" for ")[1] for kind in layers]
+
+    one, many = kept(1), kept(131)
+    assert {"the last token", "every 4 of 1 token", "every 4 of the last token"} <= set(one)
+    assert many[0] == "each of the last 128 tokens"
+    assert {"every 4 of 131 tokens", "each of the last 3 tokens", "every 4 of the last 4 tokens"} <= set(many)
+    assert "no token" in kept(128)
+
+
+@pytest.mark.parametrize("name", [*AT_131072, "-"])
+def test_the_table_of_kv_is_no_wider_than_a_page(run, name):
+    source = "-" if name == "-" else str(CONFIGS / f"{name}.json")
+    for more in [(), ("--explain",)]:
+        table = run("kv", source, "--tokens", "32767", *more, stdin=COMPRESSED)[1].split("\n\n")[1]
+        assert table.startswith("layers ")
+        assert max(map(len, table.splitlines())) <= 120
 
 
 def test_kv_explains_with_the_values_put_in_and_their_source(run):
@@ -210,11 +257,18 @@ def test_a_model_of_ours_may_also_be_measured(run, monkeypatch):
     assert out.startswith("Not read here: model_type") and "Measured: " in out
 
 
-def test_without_the_public_code_nothing_is_measured(run, monkeypatch):
+def test_without_the_public_code_the_answer_is_printed_all_the_same(run, answer, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    code, out, err = run("kv", LLAMA, "--tokens", "10", "--measure")
-    assert (code, out) == (2, "")
-    assert "costlib[measure]" in err
+    asked = "kv", LLAMA, "--tokens", "10"
+    code, out, err = run(*asked, "--measure")
+    assert (code, out) == (2, run(*asked)[1])
+    assert "costlib: not measured: " in err and "costlib[measure]" in err
+    code, out, _ = run(*asked, "--measure", "--json")
+    assert (code, json.loads(out)) == (2, {**answer(*asked), "measured": None})
+    code, out, err = run("kv", "-", "--tokens", "10", "--measure", stdin=UNKNOWN)
+    assert (code, out) == (3, "")
+    assert "costlib: refused: model_type" in err and "costlib[measure]" in err
+    assert "the exit code is 2" in " ".join(command("kv", "--help").stdout.split())
 
 
 # fit
@@ -255,8 +309,22 @@ def test_fit_shows_of_each_accelerator_the_fewest_that_do(run, answer):
     shown = re.findall(r"^(\d) × (\S+)", run("fit", LLAMA, "--weights", "42 GB")[1], re.M)
     assert [name for _, name in shown] == catalog.names("accelerator")
     for count, name in shown:
-        fitting = [row["count"] for row in every if row["accelerator"] == name and row["sessions"]]
+        fitting = [row["count"] for row in every if row["accelerator"] == name and row["sessions_vllm"]]
         assert int(count) == min(fitting, default=8)
+
+
+def test_fit_shows_no_count_on_which_vllm_holds_nothing(run, answer):
+    """Where one accelerator has room for the state of a session, but not for what vLLM reserves, it takes two."""
+    asked = "fit", GEMMA, "--weights", "68.5 GB"
+    one, two, *_ = [row for row in answer(*asked)["fits"] if row["accelerator"] == "h100-sxm"]
+    assert (one["sessions"], one["sessions_vllm"], one["why_not"]) == (1, 0, None)
+    assert re.fullmatch(r"it reserves \S+ GB on each for a session", one["why_not_vllm"])
+    assert two["sessions_vllm"]
+    assert re.search(r"^2 × h100-sxm", run(*asked)[1], re.M)
+    given = run(*asked, "--accelerator", "h100-sxm")[1]
+    assert re.search(rf"^1 × h100-sxm .* 1 +0  vLLM: {re.escape(one['why_not_vllm'])}$", given, re.M)
+    in_q8 = run(*asked, "--kv-precision", "q8_0")[1]
+    assert re.search(r"^1 × h100-sxm .* –  vLLM: ", in_q8, re.M)  # which it does not serve on any
 
 
 @pytest.mark.parametrize("config", [LLAMA, GPT_OSS, NEMOTRON])
@@ -286,31 +354,90 @@ def test_heads_are_split_and_then_repeated():
         assert kept.m_as("byte") == pytest.approx((growing * share + constant / count).m_as("byte"), rel=1e-12)
 
 
-def test_heads_that_cannot_be_split_are_said_to(answer):
-    rows = answer("fit", LLAMA, "--weights", "1 GB", 
-                  "--assume", "num_attention_heads=48", "--assume", "num_key_value_heads=6", "--assume", "head_dim=128",
-                  "--accelerator", "h200-sxm")["fits"]  # fmt: skip
-    assert [row["why_not"] is None for row in rows] == [True, True, False, False]
-    assert rows[2]["sessions"] == 0 and "6 key-value heads" in rows[2]["why_not"]
+def test_heads_that_vllm_cannot_split_empty_its_column_alone(run, answer):
+    """Of six key-value heads, each of four accelerators keeps two."""
+    asked = ["fit", LLAMA, "--weights", "1 GB", "--context", "1000", "--accelerator", "h200-sxm"]
+    asked += [f"--assume={text}" for text in ("num_attention_heads=48", "num_key_value_heads=6", "head_dim=128")]
+    rows = answer(*asked)["fits"]
+    assert [row["state_bytes"] for row in rows] == [80 * heads * 256 * 2 * 1000 for heads in (6, 3, 2, 1)]
+    assert all(row["sessions"] and row["why_not"] is None for row in rows)
+    assert [row["sessions_vllm"] is None for row in rows] == [False, False, True, True]
+    assert rows[2]["vllm_bytes"] is None and "6 key-value heads" in rows[2]["why_not_vllm"]
+    assert re.search(r"^4 × h200-sxm .* [\d,]+  +–  vLLM: .*6 key-value heads$", run(*asked)[1], re.M)
 
 
-def test_weights_come_from_the_parameters_where_these_are_known(run, monkeypatch):
+def test_a_cache_that_vllm_lacks_empties_its_column_alone(answer):
+    rows = answer("fit", LLAMA, "--weights", "1 GB", "--kv-precision", "q8_0", "--accelerator", "h200-sxm")["fits"]
+    assert [row["state_bytes"] for row in rows] == [
+        80 * 8 * 256 * 34 // 32 * 131_072 // count for count in (1, 2, 4, 8)
+    ]
+    assert all(row["sessions"] and row["sessions_vllm"] is None and row["why_not_vllm"] for row in rows)
+
+
+def test_weights_come_from_the_parameters_where_these_are_known(run, answer, monkeypatch):
     known = replace(read(LLAMA), parameters=type("Known", (), {"total": 10**9}))
     monkeypatch.setattr("costlib.model_config.read", lambda *_: known)
-    assert "weights of 2 GB" in run("fit", LLAMA)[1]
-    assert "weights of 0.5 GB" in run("fit", LLAMA, "--weight-precision", "int4")[1]
+    assert "weights of 2 GB, counted at 16 bits;" in run("fit", LLAMA)[1]
+    assert "weights of 0.5 GB, counted at 4 bits;" in run("fit", LLAMA, "--weight-precision", "int4")[1]
+    assert "weights of 42 GB, as given;" in run("fit", LLAMA, "--weights", "42 GB")[1]
+    counted = "1,000,000,000 parameters × 0.53125 B/parameter"
+    assert f"weights = {counted} = " in run("fit", LLAMA, "--weight-precision", "mxfp4", "--explain")[1]
+    assert answer("fit", LLAMA, "--weight-precision", "mxfp4")["weights_formula"] == counted
+    monkeypatch.setattr("costlib.model_config.read", lambda *_: replace(known, weights=quantity("3 GB")))
+    assert "weights of 3 GB, as their files are;" in run("fit", LLAMA)[1]
     monkeypatch.setattr("costlib.model_config.read", lambda *_: replace(known, parameters=None))
     assert "wanted --weights" in run("fit", LLAMA)[2]
 
 
-def test_quantised_weights_have_to_be_given(run, monkeypatch):
-    model = read(CONFIGS / "deepseek-ai--DeepSeek-V3.json")
-    known = replace(model, parameters=type("Known", (), {"total": 671 * 10**9}))
-    monkeypatch.setattr("costlib.model_config.read", lambda *_: known)
-    code, out, err = run("fit", LLAMA)
-    assert (code, out) == (2, "")
-    assert "quantised; wanted --weight-precision or --weights" in err
-    assert "weights of 671 GB" in run("fit", LLAMA, "--weight-precision", "fp8")[1]
+def test_weights_of_a_file_that_declares_no_quantisation_are_taken_for_granted(run, answer):
+    assumed = "weights at 16 bits; the file declares no quantisation"
+    assert assumed in answer("fit", LLAMA)["assumptions"]
+    assert f"Assumed:\n- {assumed}\n" in run("fit", LLAMA)[1]
+    for given in (["--weights", "42 GB"], ["--weight-precision", "bf16"]):
+        assert assumed not in answer("fit", LLAMA, *given)["assumptions"]
+
+
+def test_weights_that_are_quantised_somehow_are_refused(run, answer):
+    refused = answer("fit", GPT_OSS, code=3)["refused"]
+    assert (refused["field"], refused["given"]) == ("quantization_config", "mxfp4")
+    assert "--weights, the size of its files, is exact, while --weight-precision" in refused["why"]
+    code, out, err = run("fit", GPT_OSS)
+    assert (code, out, err.count("\n")) == (3, "", 1)  # without the advice to assume
+    assert "counted at 4.25 bits" in run("fit", GPT_OSS, "--weight-precision", "mxfp4")[1]
+    assert "as given" in run("fit", GPT_OSS, "--weights", "65 GB")[1]
+    assert "of every weight" in command("fit", "--help").stdout
+
+
+def test_fit_says_what_the_answer_does_not_contain(run, answer):
+    assert answer("fit", GEMMA)["notes"] == list(read(GEMMA).notes) != []
+    assert run("fit", GEMMA)[1].endswith(f"\nNote:\n- {read(GEMMA).notes[0]}\n")
+
+
+@pytest.mark.parametrize("asked", [("kv", LLAMA, "--tokens"), ("fit", LLAMA, "--context")], ids=["kv", "fit"])
+def test_a_context_beyond_the_models_limit_is_noted(run, answer, asked):
+    noted = "made for contexts of up to 131,072 tokens"
+    assert answer(*asked, "131073")["notes"] == [noted]
+    assert answer(*asked, "131072")["notes"] == []
+    assert f"Note:\n- {noted}\n" in run(*asked, "131073")[1]
+
+
+def test_fit_says_what_its_columns_take_for_granted(run, answer):
+    def sentences(*asked):
+        return " ".join(run("fit", *asked)[1].split())
+
+    settings = answer("fit", GEMMA)["assumptions_vllm"]
+    assert any("tokens a step" in text for text in settings)
+    assert sentences(GEMMA).count(f"in vLLM, those for what it reserves, with {', '.join(settings)}.") == 1
+    assert "The longest context is at most that for which the model was made, 262,144 tokens." in sentences(GEMMA)
+    in_q8 = sentences(LLAMA, "--kv-precision", "q8_0")
+    assert "in vLLM, those for what it reserves." in in_q8
+    assert max(map(len, run("fit", GEMMA)[1].splitlines())) <= 120
+
+
+def test_programs_get_whole_bytes(answer):
+    row = answer("fit", LLAMA, "--weights", "41.3 GB", "--accelerator", "h100-sxm", "--utilisation", "0.87")["fits"][3]
+    assert all(type(row[key]) is int for key in row if key.endswith("_bytes"))
+    assert [printed.plain(quantity(text)) for text in ("1.9 B", "41.3 GB", "-1.5 B")] == [1, 41_300_000_000, -2]
 
 
 # claim
@@ -335,6 +462,13 @@ def test_a_claim_that_cannot_hold_is_said_to(run, answer):
     assert "The claim cannot hold: weights and runtime leave nothing for 262,144 tokens" in run(*asked)[1]
     left = answer(*asked)
     assert (left["bytes_per_token"], left["feasible"]) == (None, [])
+
+
+def test_a_claim_that_leaves_less_than_a_layer_cannot_hold_either(run):
+    out = run(*CLAIM, "--runtime", "5.4999 GB")[1]
+    assert out.endswith("less than one layer of the smallest attention keeps.\n")
+    assert "they take 124.0 GB more than there is." in run(*CLAIM[:-1], "bf16")[1]
+    assert re.search(r"^key-value heads  head size  bf16", run(*CLAIM)[1], re.M)
 
 
 def test_a_claim_explains_its_weights(run):
@@ -582,6 +716,33 @@ def test_a_bad_command_says_what_is_wanted(run, arguments):
     is_bad(run(*arguments, stdin=json.dumps(TINY).encode()))
 
 
+WANTED = {
+    "128k": "'128k': k has two meanings; write 128000 or 131072",
+    "1M tokens": "'1M tokens': M has two meanings; write 1000000 or 1048576",
+    "0.5": "'0.5'; wanted a whole number of tokens, from 1 to 1,000,000,000,000",
+    "many": "'many' is not a number with a unit; wanted a whole number of tokens, from 1 to 1,000,000,000,000",
+    "5 GB": "'5 GB' is in GB; wanted a whole number of tokens, from 1 to 1,000,000,000,000",
+}
+
+
+@pytest.mark.parametrize("given", WANTED)
+def test_what_an_option_takes_is_said_in_a_sentence(run, given):
+    said = is_bad(run("fit", LLAMA, "--context", given))
+    assert said.endswith(f"Error: Invalid value for '--context': {WANTED[given]}\n")
+
+
+def test_sizes_and_shares_are_said_with_their_limits(run):
+    said = is_bad(run("fit", LLAMA, "--weights", "42"))
+    assert said.endswith("'42' has no unit; wanted a size, from 1 MB to 1 PB, as in '42 GB'\n")
+    assert "'1.5'; wanted a share, from 0.01 to 1\n" in is_bad(run("fit", LLAMA, "--utilisation", "1.5"))
+    assert "as in '0.6 byte/parameter'\n" in is_bad(run("fit", LLAMA, "--weight-precision", "9 byte/parameter"))
+
+
+def test_an_accelerator_may_be_written_in_capitals(answer):
+    asked = "fit", LLAMA, "--weights", "42 GB", "--accelerator"
+    assert answer(*asked, "H100-SXM") == answer(*asked, "h100-sxm")
+
+
 def test_an_absurd_limit_of_the_file_is_no_length(run):
     for limit in (10**30, 10**400):
         config = json.dumps({**TINY, "max_position_embeddings": limit}).encode()
@@ -671,6 +832,7 @@ def test_it_answers_where_numpy_is_not_installed():
     [
         ("costlib cl", {"claim"}),
         ("costlib catalog acc", {"accelerator"}),
+        ("costlib catalog mi30", {"mi300x", "mi300x-8"}),
         ("costlib catalog accelerator h100", {"h100-sxm", "h100-pcie"}),
         ("costlib kv x --kv-precision q8", {"q8_0"}),
         ("costlib claim --weight-precision bf", {"bf16"}),

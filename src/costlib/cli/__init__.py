@@ -2,7 +2,7 @@
 
 A table for people or, with ``--json``, plain numbers for programs go to standard
 output, in one piece; what is wrong goes to standard error. The exit code is 0
-for an answer, 2 for bad input, 3 for a model that is refused.
+for an answer, 2 for bad input or what could not be measured, 3 for a model that is refused.
 """
 
 import sys

@@ -11,9 +11,15 @@ __all__ = ["catalog"]
 
 
 def _complete(ctx: typer.Context, incomplete: str):
+    """Names of the kind that stands before; where none does, the kinds, or else the names of all."""
     from costlib import catalog
 
-    known = catalog.names(ctx.params["kind"]) if ctx.params.get("kind") in catalog.KINDS else catalog.KINDS
+    if ctx.params.get("kind") in catalog.KINDS:
+        known = catalog.names(ctx.params["kind"])
+    elif any(kind.startswith(incomplete) for kind in catalog.KINDS):
+        known = catalog.KINDS
+    else:
+        known = [name for kind in catalog.KINDS for name in catalog.names(kind)]
     return [name for name in known if name.startswith(incomplete)]
 
 

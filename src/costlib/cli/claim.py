@@ -3,7 +3,8 @@
 import math
 from typing import Annotated, Any
 
-from costlib.cli.options import LONGEST, AsJson, Explain, WeightPrecision, sized
+from costlib.cli import options
+from costlib.cli.options import LONGEST, AsJson, Explain, sized
 
 __all__ = ["claim"]
 
@@ -15,7 +16,7 @@ def claim(
     memory: Annotated[Any, sized("byte", "1 MB", "1 PB", "memory said to suffice", "SIZE", "'24 GB' or '24 GiB'")],
     context: Annotated[Any, sized("token", 1, LONGEST, "context said to fit", "TOKENS")],
     parameters: Annotated[Any, sized("parameter", 1e6, 1e14, "parameters of the model", "COUNT", "'74 billion'")],
-    weight_precision: WeightPrecision,
+    weight_precision: Annotated[Any, options.weight_precision()],
     runtime: Annotated[Any, sized("byte", 0, "1 PB", "what runtime and activations take", "SIZE")] = "0 B",
     explain: Explain = False,
     as_json: AsJson = False,
@@ -28,6 +29,7 @@ def claim(
     left = capacity.state_pool(memory, weights, runtime)
     per_token = capacity.implied_bytes_per_token(left, 0 * runtime, context) if left.magnitude > 0 else None
     rows = [] if per_token is None else _feasible(per_token)
+    payable = any(any(layers) for _, _, *layers in rows)
     if as_json:
         return print_json(
             {
@@ -42,11 +44,11 @@ def claim(
         )
     blocks = [
         _sums(memory, parameters, weight_precision, weights, runtime, left, explain),
-        _verdict(per_token, left, context),
+        _verdict(per_token, payable, left, context),
     ]
-    if rows:
+    if payable:
         blocks.append("Layers with a cache that this pays for, at most:")
-        blocks.append(table(rows, ["heads", "head size", *PRECISIONS], right=range(5)))
+        blocks.append(table(rows, ["key-value heads", "head size", *PRECISIONS], right=range(5)))
     return print_text(blocks)
 
 
@@ -81,11 +83,14 @@ def _sums(memory, parameters, weight_precision, weights, runtime, left, explain)
     return table([row if explain else row[:-1] for row in rows], right={1, 2, 3})
 
 
-def _verdict(per_token, left, context):
+def _verdict(per_token, payable, left, context):
     from costlib.units import show
 
     tokens = show(context, digits=15)
     if per_token is None:
-        return f"The claim cannot hold: weights and runtime leave nothing for {tokens} of context."
+        beyond = f"; they take {show(-left, 'GB', digits=4)} more than there is" if left.magnitude < 0 else ""
+        return f"The claim cannot hold: weights and runtime leave nothing for {tokens} of context{beyond}."
     most = f"{show(per_token, 'byte/token', digits=6)}, {show(per_token, 'KiB/token', digits=4)}"
+    if not payable:
+        return f"The claim cannot hold: it leaves {most}, less than one layer of the smallest attention keeps."
     return f"The claim holds for a model that keeps at most {most} = {show(left, 'GB', digits=4)} / {tokens}."

@@ -5,9 +5,23 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli.options import LONGEST, AsJson, Assume, Config, Explain, KVPrecision, length, refusal, sized, why
+from costlib.cli.options import (
+    LONGEST,
+    AsJson,
+    Assume,
+    Config,
+    Explain,
+    KVPrecision,
+    length,
+    notes,
+    refusal,
+    sized,
+    why,
+)
 
 __all__ = ["kv"]
+
+NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llama.cpp": "llama.cpp"}  # as the engines call themselves
 
 
 def kv(
@@ -19,7 +33,11 @@ def kv(
     assume: Assume = (),
     measure: Annotated[
         bool,
-        typer.Option("--measure", help="Also run the model's public code, without weights, and count what it keeps."),
+        typer.Option(
+            "--measure",
+            help="Also run the model's public code, without weights, and count what it keeps (extra: measure). "
+            "Where it does not run, the answer is printed without, and the exit code is 2.",
+        ),
     ] = False,
     explain: Explain = False,
     as_json: AsJson = False,
@@ -30,18 +48,25 @@ def kv(
     from costlib.model_config.sources import table_of
 
     table, where, name = table_of(config) if measure else (None, None, None)
+    refused = failed = None
     try:
         model = read(config, assume) if table is None else read_table(table, where, assume, name)
         tokens = length(model, tokens, "--tokens")
         answer = _answer(model, tokens, kv_precision or model.kv_format)
-    except Refused as refused:
+    except Refused as error:
+        refused = error
         unanswered = {"model": config, "needs": None, "reserves": None, "assumptions": list(assume)}
         answer = {**unanswered, "refused": why(refused)}
-        if table is None or tokens is None:
-            raise refusal(refused, answer, as_json) from None
-    if measure:
-        answer["measured"] = _measured(table, tokens)
-    return print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
+    if measure and tokens is not None:
+        answer["measured"], failed = _measured_or_why_not(table, tokens)
+    if refused and not answer.get("measured"):
+        ended = refusal(refused, answer, as_json)
+    else:
+        print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
+        ended = typer.Exit(2 if failed else 0)
+    if failed:
+        typer.echo(f"costlib: not measured: {failed}", err=True)
+    raise ended
 
 
 def _answer(model, tokens, kv_format):
@@ -67,7 +92,7 @@ def _answer(model, tokens, kv_format):
         },
         "reserves": {name: _reserved(engine, model, *asked) for name, engine in engines.items()},
         "assumptions": list(model.assumptions),
-        "notes": list(model.notes),
+        "notes": notes(model, tokens),
         "fields": _fields(model),
         "refused": None,
     }
@@ -87,16 +112,33 @@ def _cache(cache, tokens, precision):
 
     element = show(precision if cache.precision is None else Quantity(cache.precision, "byte/element"), digits=5)
     entry = f"{cache.heads} × ({cache.key_dim} + {cache.value_dim})"
-    entries = show(cache.entries(tokens), digits=15)
-    each = {(False, False): "each of", (True, False): f"each {cache.stride} of", (True, True): "the rest,"}
-    kept = f"the last {entries}" if cache.window else entries
+    count = int(cache.entries(tokens).m_as("token"))
+    one_each = cache.stride == 1 or cache.remainder
+    entries = _counted(count, "token") if one_each else _counted(count, "entry", "entries")
+    stored = "" if cache.precision is None else f" in {element}"
     return {
         "kind": cache.kind,
         "layers": cache.layers,
         "total_bytes": cache.state(tokens, precision),
-        "geometry": f"{entry} for {each[cache.stride > 1, cache.remainder]} {kept}",
+        "geometry": f"{entry}{stored} for {_kept(cache, int(tokens.m_as('token')), count)}",
         "formula": f"{cache.layers} × {entry} × {element} × {entries}",
     }
+
+
+def _kept(cache, tokens, entries):
+    """Of which tokens a cache keeps entries."""
+    if cache.remainder and not entries:
+        return "no token"
+    kept = entries if cache.remainder else tokens if cache.window is None else min(tokens, cache.window)
+    last = "the last " if cache.window or cache.remainder else ""
+    those = "the last token" if last and kept == 1 else last + _counted(kept, "token")
+    if cache.stride > 1 and not cache.remainder:
+        return f"every {cache.stride} of {those}"
+    return f"each of {those}" if kept > 1 else those
+
+
+def _counted(number, one, many=None):
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _state(state):
@@ -143,6 +185,16 @@ def _fields(model):
     return {name: value for name, value in model.fields.table.items() if name in model.fields.consulted}
 
 
+def _measured_or_why_not(table, tokens):
+    """What was measured, or None and the reason."""
+    from costlib.schema import InputError
+
+    try:
+        return _measured(table, tokens), None
+    except InputError as error:
+        return None, error
+
+
 def _measured(table, tokens):
     """What the public code of the model keeps after a prompt of so many tokens, and its parameters."""
     from costlib.model_config.measured import measured
@@ -162,16 +214,19 @@ def _measured(table, tokens):
 
 def _blocks(answer, explain):
     """The answer for people, in blocks."""
-    from costlib.cli.printed import table
+    from costlib.cli.printed import WIDTH, listed, table
 
     if answer["needs"] is not None:
         yield _headline(answer) + _weights(answer["parameters"])
-        yield table(_rows(answer, explain), ["layers", "bytes", "GB", "GiB", ""], right={1, 2, 3})
+        yield table(_rows(answer, explain), ["layers", "bytes", "GB", "GiB", ""], right={1, 2, 3}, width=WIDTH)
+    if answer["refused"]:
+        yield f"Not read here: {answer['refused']['field']}: {answer['refused']['why']}."
     if found := answer.get("measured"):
-        yield _of_the_public_code(answer, found)
+        yield _of_the_public_code(found)
     if explain and answer["needs"] is not None:
         yield from _explained(answer)
-    yield from _assumed(answer)
+    yield from listed("Assumed", answer["assumptions"])
+    yield from listed("Note", answer.get("notes"))
 
 
 def _headline(answer):
@@ -207,17 +262,18 @@ def _rows(answer, explain):
         yield f"{kept['layers']} × {kept['kind']}", *sizes(kept["total_bytes"]), how
     yield "needed", *sizes(needs["total_bytes"]), f"{growth} more as it grows"
     for engine, kept in answer["reserves"].items():
+        name = f"reserved by {NAMES[engine]}"
         if "refused" in kept:
-            yield f"reserved by {engine}", "–", "–", "–", kept["refused"]["why"]
+            yield name, "–", "–", "–", kept["refused"]["why"]
         else:
-            yield f"reserved by {engine}", *sizes(kept["total_bytes"]), "; ".join(kept["assumptions"])
+            yield name, *sizes(kept["total_bytes"]), "; ".join(kept["assumptions"])
 
 
 def _explained(answer):
     """How each engine comes to its total and by whose rules, and the fields of the file from which all is read."""
     from costlib.cli.printed import table
 
-    engines = {engine: kept for engine, kept in answer["reserves"].items() if "refused" not in kept}
+    engines = {NAMES[engine]: kept for engine, kept in answer["reserves"].items() if "refused" not in kept}
     yield table([(engine, row["layers"], _sum(row)) for engine, kept in engines.items() for row in kept["rows"]])
     yield table([(engine, kept["source"]) for engine, kept in engines.items()], ["by the rules in", ""])
     yield table([(name, _short(value)) for name, value in answer["fields"].items()], ["read from", ""])
@@ -234,19 +290,8 @@ def _short(value):
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _of_the_public_code(answer, found):
+def _of_the_public_code(found):
     from costlib.units import show
 
     size = f"{show(found['total_bytes'], 'byte', digits=15)} in {found['precision']}"
-    text = f"Measured: the public model code keeps {size}, and has {found['parameters']:,} parameters."
-    if answer["refused"]:
-        return f"Not read here: {answer['refused']['field']}: {answer['refused']['why']}.\n{text}"
-    return text
-
-
-def _assumed(answer):
-    """What was taken for granted, and what the answer does not contain."""
-    if answer["assumptions"]:
-        yield "\n".join(["Assumed:", *(f"- {text}" for text in answer["assumptions"])])
-    if answer.get("notes"):
-        yield "\n".join(["Note:", *(f"- {text}" for text in answer["notes"])])
+    return f"Measured: the public model code keeps {size}, and has {found['parameters']:,} parameters."

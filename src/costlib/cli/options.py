@@ -3,6 +3,7 @@
 What computes is imported when it is needed, so that help and completion are quick.
 """
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -13,27 +14,56 @@ __all__ = [
     "Config",
     "Explain",
     "KVPrecision",
-    "WeightPrecision",
     "length",
+    "notes",
     "refusal",
     "sized",
+    "weight_precision",
     "why",
 ]
 
 
 def sized(unit, low, high, text, metavar, example=""):
     """An option that takes a quantity of this unit, within limits beyond which it is absurd."""
-    help = f"{text[0].upper()}{text[1:]}{example and f', as in {example}'}."
-    return typer.Option(parser=lambda given: _sized(unit, low, high, text, metavar, given), metavar=metavar, help=help)
+    shown = f", as in {example}" if example else ""
+    return typer.Option(
+        parser=lambda given: _sized(unit, low, high, given, shown),
+        metavar=metavar,
+        help=f"{text[0].upper()}{text[1:]}{shown}.",
+    )
 
 
-def _sized(unit, low, high, text, where, given):
+def _sized(unit, low, high, given, example=""):
     from costlib import schema
 
+    field = schema.size(unit, low, high, "")
     try:
-        return schema.sized(schema.size(unit, low, high, text), given, where)
+        return schema.sized(field, given, "given")
     except schema.InputError as error:
-        raise typer.BadParameter(str(error)) from None
+        said = str(error).removeprefix("given: ").removeprefix("given = ").partition("; wanted ")[0]
+        said = said.removesuffix(", such as '3.35 TB/s'")
+        said = _thousands(unit, given) or f"{said}; wanted {_wanted(unit, field.metadata)}{example}"
+        raise typer.BadParameter(said) from None
+
+
+def _thousands(unit, given):
+    """What to say of 128k: it is 128,000 to some, and 131,072 to others."""
+    found = re.fullmatch(r"\s*([\d,]*\.?\d+)\s*([kKmM])(?:\s+tokens?)?\s*", given)
+    if unit != "token" or not found:
+        return None
+    number, power = float(found[1].replace(",", "")), {"k": 1, "m": 2}[found[2].lower()]
+    meant = " or ".join(f"{number * step**power:.15g}" for step in (1000, 1024))
+    return f"{given!r}: {found[2]} has two meanings; write {meant}"
+
+
+def _wanted(unit, limits):
+    """What an option takes, within its limits."""
+    from costlib.units import show
+
+    if unit in ("token", "parameter"):
+        return f"a whole number of {unit}s, from {limits['low'].m_as(unit):,.0f} to {limits['high'].m_as(unit):,.0f}"
+    what = {"byte": "a size", "": "a share", "byte/parameter": "the size of a weight"}[unit]
+    return f"{what}, from {show(limits['low'], digits=15)} to {show(limits['high'], digits=15)}"
 
 
 def _kv_format(given):
@@ -53,7 +83,7 @@ def _weight_precision(given):
 
     if given[:1].isalpha():
         return precision_of(_kv_format(given)) * Quantity(1, "element/parameter")
-    return _sized("byte/parameter", 0.1, 8, "stored size of a weight", "SIZE", given)
+    return _sized("byte/parameter", 0.1, 8, given, ", as in '0.6 byte/parameter'")
 
 
 def _complete_format(incomplete: str):
@@ -86,15 +116,16 @@ KVPrecision = Annotated[
         help="Format of the cache, as in bf16, fp8 or q8_0; by default the one that the file declares.",
     ),
 ]
-WeightPrecision = Annotated[
-    Any,
-    typer.Option(
+
+
+def weight_precision(more=""):
+    """An option that takes the stored size of a weight."""
+    return typer.Option(
         parser=_weight_precision,
         autocompletion=_complete_format,
         metavar="FORMAT",
-        help="Stored size of a weight, as in int4 or '0.6 byte/parameter'.",
-    ),
-]
+        help=f"Stored size of every weight, as in int4 or '0.6 byte/parameter'{more}.",
+    )
 
 
 def length(model, tokens, option):
@@ -107,6 +138,12 @@ def length(model, tokens, option):
     if model.context_limit is None or model.context_limit > LONGEST:
         raise InputError(f"{model.name}: states no credible limit of its context; wanted {option}")
     return Quantity(float(model.context_limit), "token")
+
+
+def notes(model, tokens):
+    """What the answer does not contain, and whether it is beyond what the model was made for."""
+    beyond = model.context_limit is not None and tokens.m_as("token") > model.context_limit
+    return [*model.notes, *([f"made for contexts of up to {model.context_limit:,} tokens"] if beyond else [])]
 
 
 def why(refused):
@@ -128,6 +165,6 @@ def refusal(refused, answer, as_json):
         print_json(plain(answer))
     else:
         typer.echo(f"costlib: refused: {refused}", err=True)
-        if "--assume" not in refused.why:
+        if "--" not in refused.why:
             typer.echo("If you know better, say so with --assume FIELD=VALUE.", err=True)
     return typer.Exit(3)

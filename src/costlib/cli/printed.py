@@ -3,12 +3,15 @@
 import json
 import math
 import re
+import textwrap
 
 import typer
 
 from costlib.units import Quantity, show, ureg
 
-__all__ = ["base", "plain", "print_json", "print_text", "sizes", "table"]
+__all__ = ["base", "listed", "plain", "print_json", "print_text", "sizes", "table", "wrapped"]
+
+WIDTH = 120  # columns of what is printed, where it can be folded
 
 
 def print_json(answer):
@@ -22,7 +25,7 @@ def print_text(blocks):
     typer.echo(re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: ascii(found[0])[1:-1], text))
 
 
-def table(rows, header=None, right=()):
+def table(rows, header=None, right=(), width=None):
     """Rows as lines of aligned text.
 
     Parameters
@@ -31,6 +34,8 @@ def table(rows, header=None, right=()):
     header : sequence of str, optional
     right : container of int
         Columns set to the right, as numbers are.
+    width : int, optional
+        Columns of text beyond which the last cell of a row is folded.
 
     Returns
     -------
@@ -43,15 +48,27 @@ def table(rows, header=None, right=()):
 
     rows = [tuple(map(str, row)) for row in rows]
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=header is not None)
-    for column in range(max(map(len, rows), default=0)):
-        name = header[column] if header else ""
-        grid.add_column(name, justify="right" if column in right else "left", no_wrap=True)
+    columns = max(map(len, rows), default=0)
+    for column in range(columns):
+        name, folded = header[column] if header else "", width is not None and column == columns - 1
+        grid.add_column(name, justify="right" if column in right else "left", no_wrap=not folded)
     for row in rows:
         grid.add_row(*row)
     written = StringIO()
     plain_text = {"color_system": None, "markup": False, "emoji": False, "highlight": False}
-    Console(file=written, width=100_000, **plain_text).print(grid)
+    Console(file=written, width=width or 100_000, **plain_text).print(grid)
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
+
+
+def wrapped(text):
+    """A sentence as lines that a page is wide."""
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def listed(heading, texts):
+    """A block that lists texts under a heading, if there are any."""
+    if texts:
+        yield "\n".join([f"{heading}:", *(f"- {text}" for text in texts)])
 
 
 def sizes(value):
@@ -79,4 +96,6 @@ def plain(value):
     number = float(base(value).magnitude)
     if not math.isfinite(number):
         return None
+    if value.is_compatible_with("byte") and not math.isclose(number, round(number), rel_tol=1e-12):
+        number = float(math.floor(number))
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
