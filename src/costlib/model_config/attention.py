@@ -113,7 +113,7 @@ def gemma4(f, layer, kind):
 
 def mimo_v2(f, layer, kind):
     """Window layers have heads of their own; values are narrower than keys."""
-    f.see("attention_chunk_size")  # the window, under another name
+    f.see("attention_chunk_size", "sliding_window")  # the window, under other names
     beyond = f.optional("sliding_window_size", TOKENS)  # tokens before the one that asks
     prefix = "swa_" if kind == "sliding" else ""
     query = f.whole(prefix + "num_attention_heads", HEADS, f.whole("num_attention_heads", HEADS))
