@@ -193,7 +193,7 @@ FAMILIES = {
         "apertus apertus1p5_text arcee aria_text cohere deepseek diffllama doge emu3_text_model ernie4_5"
         " ernie4_5_moe exaone flex_olmo gemma glm glm4 glm4_moe granite granitemoe granitemoeshared helium hy_v3"
         " hyperclovax internlm2 internlm3 iquestcoder jais2 llama llava_llama minicpm nanochat skywork stablelm_epoch"
-        " bailing_moe bailing_moe_v2 glm4v_text glm4v_moe_text glm_ocr_text paddleocr_vl_text Yi"
+        " bailing_moe bailing_moe_v2 ernie4_5_moe_vl glm4v_text glm4v_moe_text glm_ocr_text paddleocr_vl_text Yi"
         " musicgen_decoder musicgen_melody_decoder"
         " olmo olmo2 olmoe orion phi phi4_multimodal sarvam_moe seed_oss solar_open stablelm telechat2"
         " telechat3 yi xverse bitnet".split(),
@@ -299,7 +299,9 @@ FAMILIES = {
     **dict.fromkeys(
         "lfm2 lfm2_moe".split(),
         Family(
-            listed(by_indices("full_attn_idxs", "convolution", "full")), ignored="conv_dim conv_dim_out conv_L_cache"
+            listed(by_indices("full_attn_idxs", "convolution", "full")),
+            names={"num_attention_heads": ("num_heads",)},
+            ignored="conv_dim conv_dim_out conv_L_cache",
         ),
     ),
     "lfm3": Family(listed(lfm3_layers)),
@@ -328,7 +330,12 @@ FAMILIES = {
     ),
     "gpt_bigcode": Family(all_of("full"), multi_query, names=GPT2),
     "chatglm": Family(all_of("full"), chatglm, count="num_layers", names={"num_layers": ("num_hidden_layers",)}),
-    "openelm": Family(all_of("full"), listed_heads("num_kv_heads"), count="num_transformer_layers"),
+    "openelm": Family(
+        all_of("full"),
+        listed_heads("num_kv_heads"),
+        count="num_transformer_layers",
+        ignored="num_query_heads share_input_output_layers",
+    ),
     "deci": Family(all_of("full"), listed_heads("num_key_value_heads_per_layer")),
     "mpt": Family(all_of("full"), mosaic, count="n_layers"),
     "dbrx": Family(all_of("full"), mosaic, count="n_layers"),

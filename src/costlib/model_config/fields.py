@@ -246,7 +246,7 @@ _HARMLESS = re.compile(
     r"|prompt|sparsity|feed_forward|pruned_heads|embedding|model_type|q_lora_rank|o_lora_rank|dropout|(alpha|beta)_factor$|lower_bound"
     r"|per_layer_input|scalar|dense_layers|bidirectional|attn_res_block|activation|parallel|linear_(a|dt|allow)_"
     r"|^(unk|mask|pad|bos|eos|sep|cls|image|audio|video|ignore)_index|encoder_|hidden_act|_act$|dt_rank|random_blocks"
-    r"|keep_window|dual_chunk|normalization|^_(flash|attn)|sliding_window_pattern_$"
+    r"|keep_window|dual_chunk|normalization|flash|^_attn|^mm_|embd_layer|sliding_window_pattern_$"
 )
 
 
