@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from costlib.arguments import ArgumentError
 from costlib.model_config import InputError, Refused, families, oracle, read, read_table, sources
 from costlib.model_config.fields import could_matter
 from costlib.units import Quantity, quantity, show
@@ -203,6 +204,53 @@ def test_a_kind_of_layer_that_the_architecture_cannot_have_is_refused(kind):
         read_table(table, "example")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"kv_cache_dtype": "fp8"},
+        {"quantization": {"kv_cache_quant_algo": "INT8"}},
+        {"export": {"kv_cache_group": ["*k_proj"]}},
+        {"kv_cache_quant_algo": "NVFP4", "kv_cache_scheme": {"num_bits": 8, "type": "float"}},
+        {"kv_cache_scheme": {"num_bits": 8, "type": "float", "strategy": "group"}},
+    ],
+    ids=str,
+)
+def test_what_a_quantiser_says_of_the_cache_is_heeded_or_refused(said):
+    with pytest.raises(Refused, match="quantization_config"):
+        read_table({**LLAMA, "quantization_config": said}, "example")
+
+
+def test_nested_tables_and_single_layers_are_watched_too():
+    table = {"model_type": "mpt", "n_layers": 2, "n_heads": 4, "d_model": 256, "dtype": "bfloat16"}
+    with pytest.raises(Refused, match="reuse_kv_layer_idx"):
+        read_table({**table, "attn_config": {"reuse_kv_layer_idx": 1}}, "example")
+    with pytest.raises(Refused, match="per_layer_config.sliding_window"):
+        read_table({**LLAMA, "per_layer_config": {"3": {"sliding_window": 128}}}, "example")
+    with pytest.raises(InputError, match="per_layer_config has layer 99"):
+        read_table({**LLAMA, "per_layer_config": {"99": {"head_dim": 64}}}, "example")
+    assert kept({**LLAMA, "per_layer_config": {"3": {"head_dim": 64}}}) == 131072 * 31.5 / 32
+
+
+def test_a_switch_of_windows_against_a_list_of_them_is_refused():
+    table = {**LLAMA, "model_type": "qwen2", "use_sliding_window": False, "sliding_window": 64}
+    with pytest.raises(Refused, match="use_sliding_window"):
+        read_table({**table, "layer_types": ["sliding_attention"] * 32}, "example")
+
+
+@pytest.mark.parametrize("index", ["[]", '{"metadata": null}', '{"metadata": []}'])
+def test_an_index_of_weights_without_a_size_is_refused(tmp_path, index):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    (tmp_path / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(InputError, match="total_size"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("tokens", [-5.0, float("nan"), float("inf")])
+def test_a_length_that_is_none_is_refused(tokens):
+    with pytest.raises(ArgumentError, match="tokens"):
+        read_table(LLAMA, "example").state(Quantity(tokens, "token"))
+
+
 def test_two_names_of_one_field_must_agree():
     with pytest.raises(InputError, match="n_embed = 128"):
         read_table({"model_type": "bloom", "n_embed": 128, "hidden_size": 256, "n_layer": 2, "n_head": 4}, "example")
@@ -222,6 +270,11 @@ def test_two_names_of_one_field_must_agree():
         ({"layer_types": ["full_attention"] * 32}, "layer_types"),
         ({"dtype": "float4"}, "dtype"),
         ({"quantization_config": {"kv_cache_quant_algo": "INT3"}}, "quantization_config"),
+        ({"kv_cache_dtype": "fp8"}, "kv_cache_dtype"),
+        ({"sliding_window_tokens": 64}, "sliding_window_tokens"),
+        ({"use_mla": True}, "use_mla"),
+        ({"num_query_groups": 2}, "num_query_groups"),
+        ({"mixer_types": ["mamba"]}, "mixer_types"),
     ],
     ids=str,
 )
@@ -298,14 +351,15 @@ def test_an_assumption_has_a_name_and_a_value():
 @pytest.mark.parametrize(
     "content, message",
     [
+        (b'{"a":' * 70 + b"1" + b"}" * 70, "nested more than 60 deep"),
         (b"", "is not JSON"),
         (b"[1]", "a list; wanted the fields of a model"),
         (b"\xff\xfe\x00", "is not text"),
-        (b'{"a": 1, "a": 2}', "a stands twice"),
+        (b'{"a": 1, "a": 2}', "'a' stands twice"),
         (b"[" * 100_000, "is not JSON"),
         (b" " * (16 * 2**20 + 1), "more than 16 MiB"),
     ],
-    ids=["empty", "list", "binary", "twice", "deep", "large"],
+    ids=["nested", "empty", "list", "binary", "twice", "deep", "large"],
 )
 def test_a_file_that_is_no_configuration(tmp_path, content, message):
     file = tmp_path / "config.json"

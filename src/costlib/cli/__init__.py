@@ -24,6 +24,11 @@ for command in (kv.kv, fit.fit, claim.claim, show.show, catalog.catalog):
     app.command()(command)
 
 
+def _printable(error):
+    """A message without what a terminal would take for a command."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in str(error))
+
+
 def _print_version(wanted):
     if wanted:
         from costlib import __version__
@@ -53,7 +58,7 @@ def main():
 
         if not isinstance(error, (InputError, ArgumentError, UnitError)):
             raise
-        typer.echo(f"costlib: {error}", err=True)
+        typer.echo(f"costlib: {_printable(error)}", err=True)
         sys.exit(2)
     except OSError as error:  # the disk is full, or standard output is closed
         typer.echo(f"costlib: cannot write: {error.strerror}", err=True)

@@ -20,7 +20,7 @@ class Rank:
     def __init__(self, model, context, precision, count):
         self.count, self._model, self._precision = count, self._of(model, count), precision
         self._context = int(context.m_as("token"))
-        self._longest = min(model.context_limit or self._context, LONGEST)
+        self._longest = min(model.context_limit or LONGEST, LONGEST)
         self.state = functools.cache(self.state)  # asked for again and again, by every accelerator
         self._reserved, self.assumptions, self._lacks = self._in_vllm(model, context)
 

@@ -151,8 +151,14 @@ def multi_query(f, layer, kind):
     return attention(kind, 1 if f.flag("multi_query", True) else heads, size, size)
 
 
+def databricks(f, layer, kind):
+    """DBRX: as MPT, but one key-value head where ``attn_config`` does not say."""
+    f.inner("attn_config").see("attn_type")
+    return replace(mosaic(f, layer, kind), heads=f.inner("attn_config").whole("kv_n_heads", HEADS, 1))
+
+
 def mosaic(f, layer, kind):
-    """MPT and DBRX: the number of key-value heads stands in ``attn_config``."""
+    """MPT: the number of key-value heads stands in ``attn_config``."""
     heads = f.whole("n_heads", HEADS)
     size = f.quotient("d_model", f.whole("d_model", WIDTH), heads)
     inner = f.inner("attn_config")
@@ -161,6 +167,8 @@ def mosaic(f, layer, kind):
     if named not in kinds:
         raise Refused("attn_config.attn_type", named, "the number of key-value heads hangs on it")
     kv = inner.whole("kv_n_heads", HEADS, kinds[named])
+    if heads % kv:
+        raise InputError(f"{inner.where}: kv_n_heads = {kv}; wanted a divisor of {heads} heads")
     if f.has("num_key_value_heads") and f.get("num_key_value_heads") != kv:
         raise Refused("num_key_value_heads", f.get("num_key_value_heads"), f"attn_config has {kv}")
     return attention(kind, kv, size, size)
@@ -202,6 +210,8 @@ def chatglm(f, layer, kind):
     heads, size = f.whole("num_attention_heads", HEADS), f.whole("kv_channels", WIDTH)
     groups = f.optional("multi_query_group_num", HEADS)
     kv = (groups or 1) if f.flag("multi_query_attention") else heads
+    if heads % kv:
+        raise InputError(f"{f.where}: multi_query_group_num = {kv}; wanted a divisor of {heads} heads")
     return attention(kind, kv, size, size)
 
 
@@ -274,11 +284,11 @@ def index_types(f):
     each = 4 if f.get("model_type") == "hy_v4" else 1
     period = f.whole("index_topk_freq", (0, LAYERS[1]), each) or 1
     offset = f.whole("index_skip_topk_offset", (0, LAYERS[1]), 2)
-    if types is None and isinstance(pattern, str):
-        types = [{"F": "full", "S": "shared"}.get(letter, letter) for letter in pattern]
+    if types is None and isinstance(pattern, str | list):
+        types = [{"F": "full", "S": "shared"}.get(letter, letter) for letter in map(str, pattern)]
     if types is None:
         return ["full" if max(i - offset + 1, 0) % period == 0 else "shared" for i in range(count)]
-    if len(types) < count:
+    if len(types) != count:
         raise InputError(f"{f.where}: indexer_types has {len(types)} entries; wanted {count}, one a layer")
     for i, text in enumerate(types):
         if text not in ("full", "shared"):

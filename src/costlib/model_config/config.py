@@ -1,8 +1,9 @@
 """What was read of a model, and what it keeps of a sequence."""
 
+import math
 from dataclasses import dataclass, field
 
-from costlib.arguments import ArgumentError
+from costlib.arguments import ArgumentError, extremes
 from costlib.model_config.layers import AttentionCache, RecurrentState
 from costlib.model_config.precision import precision_of
 from costlib.units import Quantity
@@ -79,29 +80,37 @@ class ModelConfig:
 
     def state(self, tokens, kv_precision=None):
         """What a sequence of so many tokens keeps: growing, in windows, and recurrent."""
-        tokens, precision = _length(tokens), self._precision(kv_precision)
+        tokens, precision = _length(tokens), self.precision(kv_precision)
         return sum((cache.state(tokens, precision) for cache in self.caches), self.constant_state())
 
     def bytes_per_token(self, kv_precision=None):
         """What one more token adds once every window is full."""
-        precision = self._precision(kv_precision)
+        precision = self.precision(kv_precision)
         return sum((cache.growth(precision) for cache in self.caches), Quantity(0.0, "byte/token"))
 
     def window_state(self, tokens, kv_precision=None):
         """What a sequence of so many tokens keeps in layers that keep no more than a window."""
-        tokens, precision = _length(tokens), self._precision(kv_precision)
+        tokens, precision = _length(tokens), self.precision(kv_precision)
         return sum((cache.state(tokens, precision) for cache in self.caches if not cache.grows), NONE)
 
     def constant_state(self):
         """What any sequence keeps in recurrent layers, however short it is."""
         return sum((state.state for state in self.states), NONE)
 
-    def _precision(self, given):
-        return self.kv_precision if given is None else given
+    def precision(self, given):
+        """The stored size of an element: as given, or as the file declares it."""
+        if given is None:
+            return self.kv_precision
+        if not isinstance(given, Quantity) or not given.is_compatible_with("byte/element") or not given.magnitude > 0:
+            raise ArgumentError(f"kv_precision = {given!r}; wanted a quantity in bytes an element, more than zero")
+        return given
 
 
 def _length(tokens):
     """A number of tokens, refused where it is none."""
     if not isinstance(tokens, Quantity) or not tokens.is_compatible_with("token"):
         raise ArgumentError(f"tokens = {tokens!r}; wanted a quantity in tokens, zero or more")
+    low, high = extremes(tokens.m_as("token"))
+    if not 0 <= low <= high < math.inf:
+        raise ArgumentError(f"tokens = {tokens:~P}; wanted a quantity in tokens, zero or more")
     return tokens.to("token")

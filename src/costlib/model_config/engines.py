@@ -280,7 +280,7 @@ STORED = {4: "fp32", 2: "bf16 or fp16", 1: "fp8", 0.5625: "nvfp4"}  # bytes of a
 
 
 def _precision(config, given):
-    size = (config.kv_precision if given is None else given).m_as("byte/element")
+    size = config.precision(given).m_as("byte/element")
     if size not in STORED:
         raise ArgumentError(f"kv_precision = {size:g} B/element; wanted that of {', '.join(STORED.values())}")
     return size
@@ -288,7 +288,7 @@ def _precision(config, given):
 
 def _tokens(tokens):
     n = tokens.m_as("token") if isinstance(tokens, Quantity) and tokens.is_compatible_with("token") else None
-    if n is None or not n >= 0 or n != int(n):
+    if not isinstance(n, int | float) or not 0 <= n < 1e15 or n != int(n):
         raise ArgumentError(f"tokens = {tokens!r}; wanted a whole number of tokens")
     return int(n)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from costlib.model_config.attention import (
     chatglm,
     compressor,
+    databricks,
     falcon,
     gemma4,
     grouped,
@@ -103,6 +104,7 @@ class Family:
     count: str | None = "num_hidden_layers"
     window: str = "sliding_window"
     names: Mapping = field(default_factory=dict)
+    chunked: bool = False
     ignored: str = ""  # fields whose names could mislead: they do not change what is kept
 
 
@@ -113,8 +115,9 @@ def kept_layers(family, f):
     found, kinds = {}, family.kinds(f, count)
     if family.recurrent and not any(kind == "recurrent" or kind.startswith("both") for kind in kinds):
         f.see(*(name for name in f.table if name.startswith(OF_RECURRENT_LAYERS)))
-    for name in HEAD_FIELDS:
+    for name in (*HEAD_FIELDS, "num_key_value_heads_per_layer", "num_kv_heads", "block_configs"):
         f.check_one_a_layer(name, len(kinds))
+    f.check_layers(len(kinds))
     for layer, kind in enumerate(kinds):
         for kept in kept_by(family, f.layer(layer), layer, kind):
             one = replace(kept, layers=1)
@@ -160,6 +163,10 @@ def cannot_have(family, kind):
         return family.recurrent is None and family.more is not four_convolutions
     if kind == "indexed":
         return family.more is no_more
+    if kind in ("sliding", "chunked") and family.attention is latent:
+        return True
+    if kind == "chunked":
+        return not family.chunked
     return kind in ("window alone", "compressed", "heavily compressed") and family.more is not compressor
 
 
@@ -190,7 +197,7 @@ INKLING = {"full": "full", "both": "full", "both, sliding": "sliding"}
 FAMILIES = {
     **dict.fromkeys(
         # Keys and values of grouped heads, for every token, in every layer.
-        "apertus apertus1p5_text arcee aria_text cohere deepseek diffllama doge emu3_text_model ernie4_5"
+        "apertus apertus1p5_text arcee aria_text cohere deepseek diffllama emu3_text_model ernie4_5"
         " ernie4_5_moe exaone flex_olmo gemma glm glm4 glm4_moe granite granitemoe granitemoeshared helium hy_v3"
         " hyperclovax internlm2 internlm3 iquestcoder jais2 llama llava_llama minicpm nanochat skywork stablelm_epoch"
         " bailing_moe bailing_moe_v2 ernie4_5_moe_vl glm4v_text glm4v_moe_text glm_ocr_text paddleocr_vl_text Yi"
@@ -201,6 +208,7 @@ FAMILIES = {
     ),
     **dict.fromkeys("mellum cohere_compass_text".split(), LISTED),
     "laguna": replace(LISTED, ignored="num_attention_heads_per_layer sliding_window"),
+    "doge": replace(PLAIN, ignored="keep_window_size"),
     "nemotron": replace(PLAIN, names={"head_dim": ("kv_channels",)}),
     "minimax_m2": Family(by_flags("attn_type_list", all_of("full"), "full", "recurrent"), recurrent=lightning),
     **dict.fromkeys("minimax_text_01 minimax_m1".split(), LIGHTNING),
@@ -220,7 +228,9 @@ FAMILIES = {
         ignored="max_window_layers sliding_window",
     ),
     **dict.fromkeys("hunyuan hunyuan_v1_dense hunyuan_v1_moe".split(), HUNYUAN),
-    "llama4_text": Family(listed(by_rope("no_rope_layers", "no_rope_layer_interval", chunked_with_positions))),
+    "llama4_text": Family(
+        listed(by_rope("no_rope_layers", "no_rope_layer_interval", chunked_with_positions)), chunked=True
+    ),
     "mllama_text_model": Family(crossing),
     "gpt_oss": BY_TWO,
     "gemma2": replace(BY_TWO, names={"sliding_window": ("sliding_window_size",)}),
@@ -338,7 +348,7 @@ FAMILIES = {
     ),
     "deci": Family(all_of("full"), listed_heads("num_key_value_heads_per_layer")),
     "mpt": Family(all_of("full"), mosaic, count="n_layers"),
-    "dbrx": Family(all_of("full"), mosaic, count="n_layers"),
+    "dbrx": Family(all_of("full"), databricks, count="n_layers"),
     # One key and one value on each head: the older ones.
     "big_bird": replace(OLD, ignored="attention_type"),
     "bigbird_pegasus": replace(BART, ignored="attention_type"),

@@ -62,6 +62,7 @@ class Fields:
         self.table, self.where = table, where
         self._defaults, self._aliases = defaults or {}, aliases or {}
         self.consulted = set()
+        self._children = {}
         self.assumptions = {}
         self.notes = []
 
@@ -100,12 +101,21 @@ class Fields:
             raise InputError(
                 f"{self.where}: per_layer_config = {_short(changes)}; wanted tables by number of the layer"
             )
-        mine = next((table for key, table in changes.items() if str(key).isdecimal() and int(key) == number), {})
-        if not isinstance(mine, dict):
-            raise InputError(f"{self.where}: per_layer_config {number} = {_short(mine)}; wanted a table")
+        for key, table in changes.items():
+            if not re.fullmatch(r"\d{1,5}", key, re.ASCII) or not isinstance(table, dict):
+                raise InputError(f"{self.where}: per_layer_config {_short(key)}; wanted a table under a layer's number")
+        mine = [table for key, table in changes.items() if int(key) == number]
+        if len(mine) > 1:
+            raise InputError(f"{self.where}: per_layer_config has layer {number} twice")
         view = copy.copy(self)
-        view.table = {**self.table, **mine}
+        view.table = {**self.table, **(mine[0] if mine else {})}
         return view
+
+    def check_layers(self, count):
+        """Refuse changes for layers that there are not."""
+        for key in self.get("per_layer_config") or {}:
+            if int(key) >= count:
+                raise InputError(f"{self.where}: per_layer_config has layer {key}; wanted one of {count}, from 0")
 
     def see(self, *names):
         """Note fields as consulted: what they say is said by others, or does not change what is kept."""
@@ -192,7 +202,8 @@ class Fields:
             value = {}
         if not isinstance(value, dict):
             raise InputError(f"{self.where}: {name} = {_short(value)}; wanted a table")
-        return Fields(value, f"{self.where}: {name}")
+        child = self._children.setdefault(name, Fields(value, f"{self.where}: {name}"))
+        return child
 
     def quotient(self, name, above, below):
         """One whole number over another, which must divide it; the fallback for a field that is not given."""
@@ -219,6 +230,18 @@ class Fields:
                 f"--assume {name}=null reads the file without it"
             )
             raise Refused(name, value, why, *answers(name, value))
+        for name, child in self._children.items():
+            if name not in UNWATCHED:
+                child.refuse_what_was_overlooked(answers)
+        self._refuse_what_layers_change(answers)
+
+    def _refuse_what_layers_change(self, answers):
+        """Refuse changes for single layers that nobody asked for."""
+        for number, changes in (self.get("per_layer_config") or {}).items():
+            for name, value in changes.items():
+                if name not in self.consulted and could_matter(name):
+                    why = f"it changes layer {number}, and this architecture is not known to read it"
+                    raise Refused(f"per_layer_config.{name}", value, why, *answers(name, value))
 
     def _checked(self, name, value, bounds):
         low, high = bounds
@@ -234,7 +257,7 @@ class Fields:
 _MATTERS = re.compile(
     r"attention|attn|block_type|blocks|cache|chunk|compress|conv|cross|cycles|delta|global|head|hybrid|index|interval"
     r"|kda|kv|latent|layer|linear|local|loop|lora_rank|lru|mamba|memory|multi_query|nextn|pattern|period|recurr"
-    r"|retention|rwkv|share|sliding|sparse|ssm|state|stride|swa|window"
+    r"|mixer|query_groups|key_dim|value_dim|qk_dim|hyena|num_repeats|ut_steps|lookback|band_width|retention|rwkv|share|sliding|sparse|ssm|state|stride|swa|window"
 )
 _HARMLESS = re.compile(
     # of the weights alone, or of how numbers are computed
@@ -250,9 +273,20 @@ _HARMLESS = re.compile(
 )
 
 
+# What is written about the cache itself matters whatever else the name says; but for these.
+_CACHE = re.compile(r"window|(^|_)kv|cache|compress|(^|_)(mla|mqa|gqa|yoco)$")
+_NOT_THE_CACHE = {"use_cache", "cache_implementation", "compress_rope_theta"}
+
+
 def could_matter(name):
     """Whether a field of this name may change what a model keeps."""
-    return bool(_MATTERS.search(name.lower()) and not _HARMLESS.search(name.lower()))
+    name = name.lower()
+    if name in _NOT_THE_CACHE:
+        return False
+    return bool(_CACHE.search(name) or (_MATTERS.search(name) and not _HARMLESS.search(name)))
+
+
+UNWATCHED = ("quantization_config",)  # what it says of the cache is read by itself
 
 
 def _wanted(bounds):

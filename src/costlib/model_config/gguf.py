@@ -220,6 +220,8 @@ def _windowed(f, architecture, layer, count):
     if architecture not in (*EVERY, *WINDOWED, *UNHEEDED):
         return False
     pattern, window = f.get(name), f.optional("attention.sliding_window", COUNTS)
+    if window is None and architecture in ("gemma2", "gpt-oss", "cohere2"):
+        raise InputError(f"{f.where}: attention.sliding_window is missing; wanted the window of {architecture}")
     if architecture in UNHEEDED:
         return bool(window)
     if architecture == "exaone4" and count != 64:  # of its two sizes the smaller has none
@@ -227,7 +229,7 @@ def _windowed(f, architecture, layer, count):
     if not (window or architecture in FIXED):
         return False
     if isinstance(pattern, list):
-        if len(pattern) < count or any(entry not in (0, 1) for entry in pattern):
+        if len(pattern) != count or any(entry not in (0, 1) for entry in pattern):
             raise InputError(f"{f.where}: {name} = {pattern!r}; wanted true or false for each of {count} layers")
         return bool(pattern[layer])
     if architecture in WINDOWED:
@@ -279,6 +281,7 @@ def _heads(f, name, layer):
     """Heads of a layer; key-value heads are as many as query heads where the header does not say."""
     if name == "attention.head_count_kv" and f.get(name) is None:
         name = "attention.head_count"
+    f.check_one_a_layer(name, f.whole("block_count", LAYERS))
     return f.at(name, layer, COUNTS, 0)
 
 
@@ -314,10 +317,12 @@ def _counted(tensors, table, layers):
 def _parts(path, header):
     """The other parts of a model that was split; None where one is not beside the first."""
     count = header.get("split.count", 1)
+    if type(count) is not int:
+        raise InputError(f"{path}: split.count = {count!r}; wanted a whole number")
     if count in (0, 1):
         return []
     name = re.fullmatch(r"(.*)-00001-of-(\d{5})(\.gguf)", path.name, re.IGNORECASE)
-    if header.get("split.no", 0) != 0 or not name:
+    if header.get("split.no", 0) != 0 or not name or int(name[2]) != count:
         raise InputError(
             f"{path}: is a part of {count}; wanted the first, whose name ends in -00001-of-{count:05}.gguf"
         )
@@ -357,6 +362,10 @@ def read_header(path):
                 return _Header(path, data).read()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, MemoryError) as error:  # a file of no size, or a list that no memory holds
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: cannot be read: {error or 'a list in its header is too long'}") from None
 
 
 class _Header:

@@ -70,6 +70,8 @@ def listed(otherwise, name="layer_types", feeds_forward=False, **renamed):
         if "nothing" in found and not feeds_forward:
             i = found.index("nothing")
             raise Refused(f"{name}[{i}]", names[i], "this architecture is not known to have such layers")
+        if "sliding" in found and f.table.get("use_sliding_window") is False:
+            raise Refused("use_sliding_window", False, f"{name} names windows all the same")
         return [renamed.get(kind, kind) for kind in found]
 
     return kinds
@@ -116,6 +118,9 @@ def and_last(kinds):
 
 def sliding_if_given(f, count):
     """A window in every layer, if the file gives one."""
+    if f.table.get("use_sliding_window") is False and f.has("sliding_window"):
+        raise Refused("use_sliding_window", False, "this architecture has the window all the same, some engines do not")
+    f.see("use_sliding_window")
     return ["full" if f.get("sliding_window") is None else "sliding"] * count
 
 
@@ -158,7 +163,8 @@ def phi3_layers(f, count):
 
 def by_period(f, count):
     """Jamba's rule: attention where layer modulo period is the offset."""
-    period, offset = f.whole("attn_layer_period", LAYERS), f.whole("attn_layer_offset", (0, LAYERS[1]))
+    period = f.whole("attn_layer_period", LAYERS)
+    offset = f.whole("attn_layer_offset", (0, period - 1))
     return ["full" if i % period == offset else "recurrent" for i in range(count)]
 
 
@@ -221,7 +227,9 @@ def by_attention_types(f, count):
     """GPT-Neo: ``[[["global", "local"], 12]]``, a pattern and how often it repeats."""
     groups = f.get("attention_types") or [[["global", "local"], 12]]
     try:
-        names = [name for pattern, times in groups for _ in range(times) for name in pattern]
+        names = [name for pattern, times in groups for _ in range(min(times, count + 1)) for name in pattern]
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError
     except (TypeError, ValueError):
         raise InputError(f"{f.where}: attention_types = {groups!r}; wanted [[[kind, ...], times], ...]") from None
     f.get("attention_layers")
@@ -237,7 +245,9 @@ def by_kimi_lists(f, count):
     """Kimi: the layers that attend and those that recur, by their numbers from 1."""
     inner = f.inner("linear_attn_config")
     full, linear = inner.numbers("full_attn_layers", (1, count)), inner.numbers("kda_layers", (1, count))
-    if full is None or linear is None:
+    if (full is None) != (linear is None):
+        raise InputError(f"{inner.where}: wanted full_attn_layers and kda_layers both, or neither")
+    if full is None:
         return where(lambda i, n: i and i % 4 == 0, "full", "recurrent")(f, count)
     if sorted(full + linear) != list(range(1, count + 1)):
         raise InputError(
@@ -262,7 +272,13 @@ def by_ratios(f, count):
 
 def sparse_layers(f, count):
     """MiniMax-M3: which layers choose the blocks that they attend to."""
-    flags = f.inner("sparse_attention_config").numbers("sparse_attention_freq", (0, 1), count)
+    sparse = f.inner("sparse_attention_config")
+    flags = (
+        sparse.numbers("sparse_attention_freq", (0, 1), count) if sparse.flag("use_sparse_attention", True) else None
+    )
+    sparse.see("sparse_attention_freq", "sparse_topk_blocks", "sparse_block_size", "sparse_local_block")
+    sparse.see("sparse_num_index_heads", "sparse_disable_index_value", "sparse_init_block", "sparse_score_type")
+    sparse.see("sparse_index_dim")
     return ["indexed" if flag else "full" for flag in flags] if flags else ["full"] * count
 
 
@@ -323,13 +339,13 @@ def dory_loops(f, count):
     end = len(kinds) - last
     if first > end:
         raise InputError(f"{f.where}: n_input_layers and n_output_layers are more than the layers")
-    return kinds[:first] + kinds[first:end] * f.whole("n_recurrent_loops", (1, 1000)) + kinds[end:]
+    return kinds[:first] + kinds[first:end] * f.whole("n_recurrent_loops", (1, 100)) + kinds[end:]
 
 
 def cycled(f, count):
     """HRM: stacks of layers that run in cycles; a file of the older kind gives the layers of one stack."""
     f.see("L_bp_cycles")
-    cycles = f.whole("H_cycles", (1, 1000)) * (f.whole("L_cycles", (1, 1000)) + 1)
+    cycles = f.whole("H_cycles", (1, 30)) * (f.whole("L_cycles", (1, 30)) + 1)
     stack = f.optional("num_layers_per_stack", LAYERS)
     return ["full"] * (count if stack else count * cycles)
 

@@ -83,6 +83,8 @@ def read(source, assume=()):
 def table_of(source):
     """What a source other than a GGUF file holds, how messages call it, and what to call the model."""
     if str(source) == "-":
+        if sys.stdin is None:
+            raise InputError("standard input: is closed")
         content = sys.stdin.buffer.read(LARGEST_FILE + 1)
         return _parsed(content, "standard input"), "standard input", None
     if str(source).lower().endswith(".gguf"):
@@ -210,20 +212,40 @@ def _context_limit(table):
 
 
 CACHE_ALGORITHMS = {"FP8": "fp8", "NVFP4": "nvfp4"}
+QUANTISATION = ("quantization_config", "quantization", "quant_config", "compression_config")
+
+
+def _said_of_the_cache(table):
+    """What a table of quantisation says of keys and values, wherever in it."""
+    if not isinstance(table, dict):
+        return {}
+    found = {}
+    for name, value in table.items():
+        if re.search(r"(^|_)kv(_|$)|cache", name.lower()) and value not in (None, False, [], {}):
+            found[name] = value
+        else:
+            found |= _said_of_the_cache(value)
+    return found
 
 
 def kv_format(f):
     """The format of the cache that the file declares, or else that of the model's numbers."""
-    quantisation = f.inner("quantization_config")
-    scheme, algorithm = quantisation.get("kv_cache_scheme"), quantisation.text("kv_cache_quant_algo")
-    if isinstance(scheme, dict):  # {"num_bits": 8, "type": "float", ...}
-        algorithm = f"FP{scheme.get('num_bits')}" if scheme.get("type") == "float" else str(scheme)
-    elif scheme is not None:
-        algorithm = str(scheme)
-    if algorithm is not None:
-        if algorithm not in CACHE_ALGORITHMS:
-            raise Refused("quantization_config", algorithm, "the size of an element of the cache hangs on it")
-        return CACHE_ALGORITHMS[algorithm]
+    said = {}
+    for name in QUANTISATION:
+        said |= _said_of_the_cache(f.get(name))
+    scheme, algorithm = said.pop("kv_cache_scheme", None), said.pop("kv_cache_quant_algo", None)
+    if said:
+        name, value = next(iter(said.items()))
+        raise Refused(f"quantization_config.{name}", value, "the size of an element of the cache hangs on it")
+    if isinstance(scheme, dict):  # {"num_bits": 8, "type": "float", "strategy": "tensor", ...}
+        plain = scheme.get("type") == "float" and scheme.get("strategy") in (None, "tensor", "channel")
+        scheme = f"FP{scheme.get('num_bits')}" if plain else scheme
+    found = {str(one) for one in (scheme, algorithm) if one is not None}
+    if found:
+        if len(found) > 1 or not found <= set(CACHE_ALGORITHMS):
+            given = " and ".join(sorted(found))
+            raise Refused("quantization_config", given, "the size of an element of the cache hangs on it")
+        return CACHE_ALGORITHMS[found.pop()]
     declared = f.text("dtype")
     if declared is None:
         f.assumptions["dtype"] = "a cache of 16 bits; the file declares no dtype"
@@ -245,6 +267,9 @@ def answers(config, name, value):
 
 def unnested(table, where):
     """The fields of the language model: nested under a name in configurations that also have eyes or ears."""
+    given = [key for key in NESTED if table.get(key) is not None]
+    if len(given) > 1 and "text_config" in given[:1] and given[1] != "decoder":
+        raise InputError(f"{where}: {given[0]} and {given[1]}; wanted one language model")
     for key in NESTED:
         inner = table.get(key)
         if inner is None:
@@ -289,7 +314,7 @@ def assume_field(text, item):
     said = f"; the file has {json.dumps(text[name])[:60]}" if name in text else ""
     try:
         text[name] = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         text[name] = value
     return f"{name} = {value}, assumed{said}"
 
@@ -306,11 +331,13 @@ def _weights_beside(path):
         return None
     index = path.with_name("model.safetensors.index.json")
     if index.is_file():
-        total = _parsed(_bytes(index), str(index)).get("metadata", {}).get("total_size")
+        table = _parsed(_bytes(index), str(index))
+        metadata = table.get("metadata") if isinstance(table, dict) else None
+        total = metadata.get("total_size") if isinstance(metadata, dict) else None
         if type(total) is not int or total <= 0:
             raise InputError(f"{index}: total_size = {total!r}; wanted a number of bytes")
         return Quantity(float(total), "byte")
-    files = list(path.parent.glob("*.safetensors"))
+    files = [file for file in path.parent.glob("model*.safetensors") if file.is_file()]
     parts = {found[1] for file in files if (found := re.search(r"-of-(\d+)\.safetensors$", file.name))}
     if not files or (parts and parts != {f"{len(files):05}"}):  # none, or not all of them
         return None
@@ -319,12 +346,15 @@ def _weights_beside(path):
 
 def _found(path):
     """The file that a path, or the name of a repository, stands for."""
-    if path.is_dir():
-        if (path / "config.json").is_file():
-            return path / "config.json"
-        raise InputError(f"{path}: has no config.json; wanted a folder that holds one")
-    if path.exists() or path.suffix in (".json", ".gguf"):
-        return path
+    try:
+        if path.is_dir():
+            if (path / "config.json").is_file():
+                return path / "config.json"
+            raise InputError(f"{path}: has no config.json; wanted a folder that holds one")
+        if path.exists() or path.suffix in (".json", ".gguf"):
+            return path
+    except (OSError, ValueError) as error:  # a name that is too long, or has a zero in it
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(path.parts) == 2 and not path.is_absolute():
         return _in_hub(str(path))
     raise InputError(
@@ -335,10 +365,11 @@ def _found(path):
 def _in_hub(repository):
     """A repository's config.json: from the local cache, or else from its host."""
     home = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME") or "~/.cache/huggingface", "hub")
-    folder = Path(home).expanduser() / ("models--" + repository.replace("/", "--"))
+    folder = Path(home) / ("models--" + repository.replace("/", "--"))
     try:
+        folder = folder.expanduser()
         revision = (folder / "refs" / "main").read_text().strip()
-    except OSError:
+    except (OSError, RuntimeError):
         revision = ""
     if revision and (folder / "snapshots" / revision / "config.json").is_file():
         return folder / "snapshots" / revision / "config.json"
@@ -367,7 +398,10 @@ def _parsed(content, where):
     if len(content) > LARGEST_FILE:
         raise InputError(f"{where}: more than {LARGEST_FILE >> 20} MiB; wanted a model's config.json")
     try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=lambda pairs: _unique(pairs, where))
+        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=lambda pairs: _unique(pairs, where))
+        if content.count(b"{") + content.count(b"[") > DEEPEST and _depth(found) > DEEPEST:
+            raise InputError(f"{where}: is nested more than {DEEPEST} deep; wanted a model's config.json")
+        return found
     except UnicodeDecodeError:
         raise InputError(f"{where}: is not text; wanted a model's config.json, or a file that ends in .gguf") from None
     except InputError:
@@ -376,12 +410,29 @@ def _parsed(content, where):
         raise InputError(f"{where}: is not JSON: {error}") from None
 
 
+DEEPEST = 60
+
+
+def _depth(found):
+    """How deep tables and lists are nested."""
+    depth, level = 0, [found]
+    while level:
+        depth += 1
+        level = [
+            inner
+            for thing in level
+            if isinstance(thing, dict | list)
+            for inner in (thing.values() if isinstance(thing, dict) else thing)
+        ]
+    return depth
+
+
 def _unique(pairs, where):
-    table = dict(pairs)
-    if len(table) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{where}: {twice} stands twice")
+    table = {}
+    for name, value in pairs:
+        if name in table:
+            raise InputError(f"{where}: {name!r} stands twice")
+        table[name] = value
     return table
 
 
