@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from costlib.arguments import ArgumentError
-from costlib.model_config import InputError, Refused, families, oracle, read, read_table, sources
+from costlib.model_config import InputError, Refused, engines, families, oracle, read, read_table, sources
 from costlib.model_config.fields import could_matter
 from costlib.units import Quantity, quantity, show
 
@@ -249,6 +249,15 @@ def test_an_index_of_weights_without_a_size_is_refused(tmp_path, index):
 def test_a_length_that_is_none_is_refused(tokens):
     with pytest.raises(ArgumentError, match="tokens"):
         read_table(LLAMA, "example").state(Quantity(tokens, "token"))
+
+
+@pytest.mark.parametrize("engine", [engines.vllm, engines.sglang], ids=lambda engine: engine.__name__)
+def test_heads_that_do_not_come_out_even_are_refused(engine):
+    with pytest.raises(ArgumentError, match="tensor_parallel = 3; wanted a divisor of 32 query heads"):
+        engine(read_table({**LLAMA, "num_key_value_heads": 1}, "example"), LONG, tensor_parallel=3)
+    mamba = {"model_type": "mamba2", "num_heads": 8, "head_dim": 64, "hidden_size": 256, "num_hidden_layers": 2}
+    with pytest.raises(ArgumentError, match="heads that recur"):
+        engine(read_table({**mamba, "dtype": "bfloat16"}, "example"), LONG, tensor_parallel=3)
 
 
 def test_two_names_of_one_field_must_agree():

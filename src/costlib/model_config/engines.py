@@ -101,10 +101,7 @@ def vllm(
     _whole("vllm", "speculated_tokens", speculated_tokens, 0)
     _whole("vllm", "draft_layers", draft_layers, 0)
     precision = _precision(config, kv_precision)
-    if config.query_heads is not None and config.query_heads % tensor_parallel:
-        raise ArgumentError(
-            f"tensor_parallel = {tensor_parallel}; wanted a divisor of {config.query_heads} query heads"
-        )
+    _check_split(config, tensor_parallel)
     caches = [_on_one_rank(cache, tensor_parallel) for cache in _with_draft(config.caches, draft_layers)]
     states = [_state_of_vllm(state) / tensor_parallel for state in config.states]
     state_page, pages = _pages(caches, states, precision, block)
@@ -179,7 +176,8 @@ def sglang(config, tokens, kv_precision=None, *, tensor_parallel=1, sequences=1,
     n = _tokens(tokens)
     _whole("sglang", "tensor_parallel", tensor_parallel, 1)
     _whole("sglang", "sequences", sequences, 1)
-    if not 0 < window_share <= 1:
+    _check_split(config, tensor_parallel)
+    if not isinstance(window_share, int | float) or not 0 < window_share <= 1:
         raise ArgumentError(f"sglang: window_share = {window_share!r}; wanted a number above 0, at most 1")
     precision = _precision(config, kv_precision)
     rows, slope, constant = [], 0.0, 0.0
@@ -205,6 +203,14 @@ def _with_draft(caches, layers):
     """The caches, and so many layers more of the first full kind."""
     full = next((cache for cache in caches if cache.grows), None)
     return [*caches, replace(full, layers=layers)] if layers and full else list(caches)
+
+
+def _check_split(config, ranks):
+    """Refuse ranks over which query heads or recurrent states do not come out even."""
+    if config.query_heads is not None and config.query_heads % ranks:
+        raise ArgumentError(f"tensor_parallel = {ranks}; wanted a divisor of {config.query_heads} query heads")
+    if any(state.elements % ranks or state.conv_elements % ranks for state in config.states):
+        raise ArgumentError(f"tensor_parallel = {ranks}; wanted a divisor of the heads that recur")
 
 
 def _on_one_rank(cache, ranks):
