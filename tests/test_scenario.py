@@ -396,3 +396,10 @@ def test_a_byte_order_mark_is_no_fault(tmp_path):
 def test_what_cannot_be_meant_is_refused(overlay, text, message):
     with pytest.raises(InputError, match=re.escape(message)):
         overlay(text)
+
+
+def test_a_file_without_end_is_refused(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_bytes(b"#" * (2**20 + 1))
+    with pytest.raises(InputError, match="more than 1 MiB"):
+        load(file)

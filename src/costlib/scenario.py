@@ -29,6 +29,7 @@ from costlib.units import Quantity, show
 __all__ = ["REFERENCE", "VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load"]
 
 VARIABLE = "COSTLIB_SCENARIO"  # the environment variable that names a reader's file
+LARGEST_FILE = 2**20  # bytes; a scenario has some hundred
 REFERENCE = Path(__file__).with_name("reference.toml")
 
 
@@ -167,7 +168,13 @@ def load(path=None):
 
 def _table(file):
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        with file.open("rb") as opened:
+            content = opened.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise InputError(f"{file}: more than {LARGEST_FILE >> 20} MiB; wanted a scenario")
+        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n"))
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
