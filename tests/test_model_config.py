@@ -460,4 +460,4 @@ def test_a_repository_is_fetched_where_the_library_is_installed(tmp_path, monkey
 
 
 def test_every_family_with_defaults_is_one_that_is_read():
-    assert set(sources.known("defaults")) <= set(families.FAMILIES)
+    assert set(sources.known()["defaults"]) <= set(families.FAMILIES)

@@ -329,7 +329,7 @@ DEFAULTS = [
     (name, field)
     for name, config in CONFIGS.items()
     for text in [config.get("text_config", config)]
-    for field in sorted(text.keys() & known("defaults").get(text["model_type"], {}).keys() - {"model_type"})
+    for field in sorted(text.keys() & known()["defaults"].get(text["model_type"], {}).keys() - {"model_type"})
 ]
 
 
@@ -339,7 +339,7 @@ def test_a_field_that_is_omitted_is_as_the_architecture_has_it(name, field):
     omitted, said = deepcopy(CONFIGS[name]), deepcopy(CONFIGS[name])
     text = said.get("text_config", said)
     del omitted.get("text_config", omitted)[field]
-    text[field] = known("defaults")[text["model_type"]][field]
+    text[field] = known()["defaults"][text["model_type"]][field]
     assert answer(omitted) == answer(said)
 
 

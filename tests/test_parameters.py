@@ -86,14 +86,14 @@ def test_few_configurations_are_refused():
 def test_what_a_file_leaves_out_is_refused_or_what_the_public_code_takes(family):
     """One field after the other, except those of which the configuration here says more than the default."""
     fields, (total, _), _ = answers(family)[0]
-    aliases = known("aliases").get(family, {})
+    aliases = known()["aliases"].get(family, {})
     said = {"model_type", DECODERS[family].depth, DEPTH, *ALIASES[DEPTH], *NEEDED.get(family, {})}
     if family in WRAPPED:  # what is around the text model says it
         said.add("tie_word_embeddings")
     for name in fields.keys() - said:
         others = {other for other in (name, *aliases.get(name, ()))}
         left = {other: value for other, value in fields.items() if other not in others}
-        counted = answer(Fields(left, family, known("defaults").get(family), aliases).filled())
+        counted = answer(Fields(left, family, known()["defaults"].get(family), aliases).filled())
         assert isinstance(counted, str) or counted.total == total, name
 
 

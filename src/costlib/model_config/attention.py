@@ -153,7 +153,6 @@ def multi_query(f, layer, kind):
 
 def databricks(f, layer, kind):
     """DBRX: as MPT, but one key-value head where ``attn_config`` does not say."""
-    f.inner("attn_config").see("attn_type")
     return replace(mosaic(f, layer, kind), heads=f.inner("attn_config").whole("kv_n_heads", HEADS, 1))
 
 
@@ -268,7 +267,7 @@ def indexer(f, layer, kind):
 def shared_indexer(f, layer, kind):
     """The same, only in the layers that choose themselves; others take the choice of one before."""
     f.see("index_share_for_mtp_iteration")
-    yield from indexer(f, layer, kind if index_types(f)[layer] == "full" else "takes the choice of another")
+    yield from indexer(f, layer, kind if chooses_itself(f, layer) else "takes the choice of another")
 
 
 def wide_indexer(f, layer, kind):
@@ -276,8 +275,8 @@ def wide_indexer(f, layer, kind):
     return (replace(kept, precision=4.0) for kept in indexer(f, layer, kind))
 
 
-def index_types(f):
-    """Which layers choose by keys of their own, and which take the choice of one before."""
+def chooses_itself(f, layer):
+    """Whether a layer chooses by keys of its own, rather than take the choice of one before."""
     count = f.whole("num_hidden_layers", LAYERS)
     types = f.names("indexer_types")
     pattern = f.get("index_topk_pattern")
@@ -287,13 +286,12 @@ def index_types(f):
     if types is None and isinstance(pattern, str | list):
         types = [{"F": "full", "S": "shared"}.get(letter, letter) for letter in map(str, pattern)]
     if types is None:
-        return ["full" if max(i - offset + 1, 0) % period == 0 else "shared" for i in range(count)]
+        return max(layer - offset + 1, 0) % period == 0
     if len(types) != count:
         raise InputError(f"{f.where}: indexer_types has {len(types)} entries; wanted {count}, one a layer")
-    for i, text in enumerate(types):
-        if text not in ("full", "shared"):
-            raise Refused(f"indexer_types[{i}]", text, "full and shared are known")
-    return types
+    if types[layer] not in ("full", "shared"):
+        raise Refused(f"indexer_types[{layer}]", types[layer], "full and shared are known")
+    return types[layer] == "full"
 
 
 def own_indexer(f, layer, kind):

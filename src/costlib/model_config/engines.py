@@ -95,11 +95,11 @@ def vllm(
     >>> show(vllm(config, quantity("20000 token")).total, "GiB", digits=5)
     '2.4414 GiB'
     """
-    n = _tokens(tokens)
+    n = whole_tokens(tokens)
     for name, value in (("tensor_parallel", tensor_parallel), ("block", block), ("batched_tokens", batched_tokens)):
-        _whole("vllm", name, value, 1)
-    _whole("vllm", "speculated_tokens", speculated_tokens, 0)
-    _whole("vllm", "draft_layers", draft_layers, 0)
+        check_setting("vllm", name, value, 1)
+    check_setting("vllm", "speculated_tokens", speculated_tokens, 0)
+    check_setting("vllm", "draft_layers", draft_layers, 0)
     precision = _precision(config, kv_precision)
     _check_split(config, tensor_parallel)
     caches = [_on_one_rank(cache, tensor_parallel) for cache in _with_draft(config.caches, draft_layers)]
@@ -109,7 +109,7 @@ def vllm(
     for cache, (page, size) in zip(caches, pages, strict=True):
         count, formula = _blocks_of_vllm(cache, n, size, batched_tokens)
         rows.append(
-            _row(cache, f"{cache.layers} layers × {formula} blocks × {page:,.0f} B", cache.layers * count * page)
+            row(cache, f"{cache.layers} layers × {formula} blocks × {page:,.0f} B", cache.layers * count * page)
         )
         if cache.grows:
             slope += cache.layers * page / (size * cache.stride)
@@ -117,14 +117,14 @@ def vllm(
         copies = 1 + speculated_tokens
         size = state.layers * copies * state_page
         constant += size
-        rows.append(_row(state, f"{state.layers} layers × {copies} pages × {state_page:,.0f} B", size))
+        rows.append(row(state, f"{state.layers} layers × {copies} pages × {state_page:,.0f} B", size))
     assumptions = [f"blocks of {size:,.0f} tokens" for size in dict.fromkeys(size for _, size in pages)]
     assumptions += _stored_otherwise(caches)
     if precision == 1 and any(cache.kind.startswith("latent") for cache in caches):
         assumptions.append("8-bit latents with their scales; attention that is not sparse may be stored without")
     if any(cache.window for cache in caches):
         assumptions.append(f"at most {batched_tokens:,} tokens a step")
-    return _reserved("vLLM", rows, slope, constant, assumptions)
+    return reserved("vLLM", rows, slope, constant, assumptions)
 
 
 def sglang(config, tokens, kv_precision=None, *, tensor_parallel=1, sequences=1, window_share=0.8):
@@ -173,9 +173,9 @@ def sglang(config, tokens, kv_precision=None, *, tensor_parallel=1, sequences=1,
     >>> show(sglang(config, quantity("367404 token"), tensor_parallel=4).total / 2, "GiB")
     '8.23 GiB'
     """
-    n = _tokens(tokens)
-    _whole("sglang", "tensor_parallel", tensor_parallel, 1)
-    _whole("sglang", "sequences", sequences, 1)
+    n = whole_tokens(tokens)
+    check_setting("sglang", "tensor_parallel", tensor_parallel, 1)
+    check_setting("sglang", "sequences", sequences, 1)
     _check_split(config, tensor_parallel)
     if not isinstance(window_share, int | float) or not 0 < window_share <= 1:
         raise ArgumentError(f"sglang: window_share = {window_share!r}; wanted a number above 0, at most 1")
@@ -185,18 +185,18 @@ def sglang(config, tokens, kv_precision=None, *, tensor_parallel=1, sequences=1,
         size = _entry(cache, precision) * cache.layers
         held = n if cache.window is None else math.ceil(n * window_share)
         entries = held % cache.stride if cache.remainder else held // cache.stride
-        rows.append(_row(cache, f"{entries:,} tokens × {size:,.0f} B", entries * size))
+        rows.append(row(cache, f"{entries:,} tokens × {size:,.0f} B", entries * size))
         slope += 0 if cache.remainder else size / cache.stride * (1 if cache.window is None else window_share)
     for state in config.states:
         size = state.layers * state.bytes_per_layer / tensor_parallel
         constant += (sequences + 1) * size
-        rows.append(_row(state, f"({sequences} + 1) slots × {size:,.0f} B", (sequences + 1) * size))
+        rows.append(row(state, f"({sequences} + 1) slots × {size:,.0f} B", (sequences + 1) * size))
     assumptions = _stored_otherwise(config.caches)
     if any(cache.window for cache in config.caches):
         assumptions.append(f"a pool for windows of {window_share:g} of the tokens")
     if config.states:
         assumptions.append(f"{sequences} running and one spare slot for recurrent states")
-    return _reserved("SGLang", rows, slope, constant, assumptions)
+    return reserved("SGLang", rows, slope, constant, assumptions)
 
 
 def _with_draft(caches, layers):
@@ -292,27 +292,31 @@ def _precision(config, given):
     return size
 
 
-def _tokens(tokens):
+def whole_tokens(tokens):
+    """A length as a plain number, refused where it is not whole."""
     n = tokens.m_as("token") if isinstance(tokens, Quantity) and tokens.is_compatible_with("token") else None
     if not isinstance(n, int | float) or not 0 <= n < 1e15 or n != int(n):
         raise ArgumentError(f"tokens = {tokens!r}; wanted a whole number of tokens")
     return int(n)
 
 
-def _whole(engine, name, value, low):
+def check_setting(engine, name, value, low):
+    """Refuse a setting that is no whole number from so much on."""
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise ArgumentError(f"{engine}: {name} = {value!r}; wanted a whole number, {low} or more")
 
 
-def _row(kept, formula, size):
+def row(kept, formula, size):
+    """A line of how a total comes about."""
     return f"{kept.layers} layers, {kept.kind}", formula, Quantity(float(size), "byte")
 
 
-def _reserved(engine, rows, slope, constant, assumptions):
+def reserved(engine, rows, slope, constant, assumptions):
+    """An answer from its lines."""
     return Reserved(
         engine=engine,
         total=sum((size for _, _, size in rows), Quantity(0.0, "byte")),
-        bytes_per_token=Quantity(slope, "byte/token"),
+        bytes_per_token=Quantity(float(slope), "byte/token"),
         constant=Quantity(float(constant), "byte"),
         rows=tuple(rows),
         assumptions=tuple(assumptions),

@@ -68,7 +68,7 @@ class Fields:
 
     def get(self, name):
         """The value as the file has it, or the architecture's default; None where neither has one."""
-        spellings = (name, *self._aliases.get(name, ()))
+        spellings = self._spellings(name)
         self.consulted.update(spellings)
         said = {spelling: self.table[spelling] for spelling in spellings if self.table.get(spelling) is not None}
         if len({repr(value) for value in said.values()}) > 1:
@@ -78,7 +78,7 @@ class Fields:
             return next(iter(said.values()))
         if any(spelling in self.table for spelling in spellings):
             return None
-        for spelling in (name, *self._aliases.get(name, ())):
+        for spelling in spellings:
             if (value := self._defaults.get(spelling)) is None:
                 continue
             if value is not False:
@@ -88,7 +88,7 @@ class Fields:
 
     def filled(self):
         """What the file says, a null included, over what the architecture's own code takes for the rest."""
-        said = {spelling for name in self.table for spelling in (name, *self._aliases.get(name, ()))}
+        said = {spelling for name in self.table for spelling in self._spellings(name)}
         said |= {name for name, others in self._aliases.items() if not said.isdisjoint(others)}
         return {name: value for name, value in self._defaults.items() if name not in said} | self.table
 
@@ -120,11 +120,11 @@ class Fields:
     def see(self, *names):
         """Note fields as consulted: what they say is said by others, or does not change what is kept."""
         for name in names:
-            self.consulted.update((name, *self._aliases.get(name, ())))
+            self.consulted.update(self._spellings(name))
 
     def has(self, name):
         """Whether the file itself gives the field a value."""
-        spellings = (name, *self._aliases.get(name, ()))
+        spellings = self._spellings(name)
         self.consulted.update(spellings)
         return any(self.table.get(spelling) is not None for spelling in spellings)
 
@@ -154,10 +154,10 @@ class Fields:
         return self._checked(f"{name}[{layer}]", value[layer], bounds)
 
     def check_one_a_layer(self, name, count):
-        """Refuse a list with more entries than there are layers."""
+        """Refuse a list whose entries are not as many as the layers."""
         value = self.table.get(name)
-        if isinstance(value, list) and len(value) != count:
-            raise InputError(f"{self.where}: {name} has {len(value)} entries; wanted {count}, one a layer")
+        if isinstance(value, list):
+            self._of_length(name, value, count)
 
     def flag(self, name, default=False):
         """A true or false."""
@@ -202,8 +202,7 @@ class Fields:
             value = {}
         if not isinstance(value, dict):
             raise InputError(f"{self.where}: {name} = {_short(value)}; wanted a table")
-        child = self._children.setdefault(name, Fields(value, f"{self.where}: {name}"))
-        return child
+        return self._children.setdefault(name, Fields(value, f"{self.where}: {name}"))
 
     def quotient(self, name, above, below):
         """One whole number over another, which must divide it; the fallback for a field that is not given."""
@@ -230,9 +229,8 @@ class Fields:
                 f"--assume {name}=null reads the file without it"
             )
             raise Refused(name, value, why, *answers(name, value))
-        for name, child in self._children.items():
-            if name not in UNWATCHED:
-                child.refuse_what_was_overlooked(answers)
+        for child in self._children.values():
+            child.refuse_what_was_overlooked(answers)
         self._refuse_what_layers_change(answers)
 
     def _refuse_what_layers_change(self, answers):
@@ -242,6 +240,9 @@ class Fields:
                 if name not in self.consulted and could_matter(name):
                     why = f"it changes layer {number}, and this architecture is not known to read it"
                     raise Refused(f"per_layer_config.{name}", value, why, *answers(name, value))
+
+    def _spellings(self, name):
+        return name, *self._aliases.get(name, ())
 
     def _checked(self, name, value, bounds):
         low, high = bounds
@@ -255,21 +256,23 @@ class Fields:
 
 
 _MATTERS = re.compile(
-    r"attention|attn|block_type|blocks|cache|chunk|compress|conv|cross|cycles|delta|global|head|hybrid|index|interval"
+    r"attention|attn|block_type|blocks|chunk|conv|cross|cycles|delta|global|head|hybrid|index|interval"
     r"|kda|kv|latent|layer|linear|local|loop|lora_rank|lru|mamba|memory|multi_query|nextn|pattern|period|recurr"
-    r"|mixer|query_groups|key_dim|value_dim|qk_dim|hyena|num_repeats|ut_steps|lookback|band_width|retention|rwkv|share|sliding|sparse|ssm|state|stride|swa|window"
+    r"|mixer|query_groups|key_dim|value_dim|qk_dim|hyena|num_repeats|ut_steps|lookback|band_width|retention|rwkv"
+    r"|share|sliding|sparse|ssm|state|stride|swa"
 )
 _HARMLESS = re.compile(
     # of the weights alone, or of how numbers are computed
     r"attention_bias|attention_dropout|attn_bias|attn_dropout|attn_pdrop|attn_implementation|layer_?norm|norm_|_norm"
     r"|mlp|moe|expert|ffn|intermediate|_eps$|epsilon|init|layerdrop|layer_drop|layer_scale|scale|scaling|multiplier"
     r"|softcap|logit|temperature|clip|bias$|act_fn|dtype|kernels|impl$|_fp32|fused|rope|rotary|rotate|theta"
-    r"|position_embedding|token|use_cache|cache_implementation|tie_|classifier|header|dense_replace|sparse_step|router"
+    r"|position_embedding|token|tie_|classifier|header|dense_replace|sparse_step|router"
     r"|lm_head|head_bias|max_seq|max_length|^transformers_version$|residual|gating|_gate$|gate_|sinkhorn|hash_layers"
-    r"|prompt|sparsity|feed_forward|pruned_heads|embedding|model_type|q_lora_rank|o_lora_rank|dropout|(alpha|beta)_factor$|lower_bound"
+    r"|prompt|sparsity|feed_forward|pruned_heads|embedding|model_type|q_lora_rank|o_lora_rank|dropout"
+    r"|(alpha|beta)_factor$|lower_bound"
     r"|per_layer_input|scalar|dense_layers|bidirectional|attn_res_block|activation|parallel|linear_(a|dt|allow)_"
     r"|^(unk|mask|pad|bos|eos|sep|cls|image|audio|video|ignore)_index|encoder_|hidden_act|_act$|dt_rank|random_blocks"
-    r"|keep_window|dual_chunk|normalization|flash|^_attn|^mm_|embd_layer|sliding_window_pattern_$"
+    r"|dual_chunk|normalization|flash|^_attn|^mm_|embd_layer"
 )
 
 
@@ -284,9 +287,6 @@ def could_matter(name):
     if name in _NOT_THE_CACHE:
         return False
     return bool(_CACHE.search(name) or (_MATTERS.search(name) and not _HARMLESS.search(name)))
-
-
-UNWATCHED = ("quantization_config",)  # what it says of the cache is read by itself
 
 
 def _wanted(bounds):

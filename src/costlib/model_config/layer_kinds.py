@@ -47,6 +47,13 @@ def kind_of(name, where):
     return KINDS[name]
 
 
+def check_length(f, name, entries, count):
+    """Refuse a list that has not one entry a layer; those of layers that predict may stand at its end."""
+    predictors = f.optional("num_nextn_predict_layers", PREDICTORS) or 0
+    if len(entries) not in (count, count + predictors):
+        raise InputError(f"{f.where}: {name} has {len(entries)} entries; wanted {count}, one a layer")
+
+
 def all_of(kind):
     """Every layer the same."""
     return lambda f, count: [kind] * count
@@ -63,9 +70,7 @@ def listed(otherwise, name="layer_types", feeds_forward=False, **renamed):
         if names is None:
             return otherwise(f, count)
         f.see(*SAID_BY_THE_LIST)
-        predictors = f.optional("num_nextn_predict_layers", PREDICTORS) or 0
-        if len(names) not in (count, count + predictors):  # those that predict stand at the end
-            raise InputError(f"{f.where}: {name} has {len(names)} entries; wanted {count}, one a layer")
+        check_length(f, name, names, count)
         found = [kind_of(text, f"{name}[{i}]") for i, text in enumerate(names[:count])]
         if "nothing" in found and not feeds_forward:
             i = found.index("nothing")
@@ -187,9 +192,7 @@ def by_flags(name, otherwise, on, off):
         flags = f.numbers(name, (0, 1))
         if flags is None:
             return otherwise(f, count)
-        predictors = f.optional("num_nextn_predict_layers", PREDICTORS) or 0
-        if len(flags) not in (count, count + predictors):
-            raise InputError(f"{f.where}: {name} has {len(flags)} entries; wanted {count}, one a layer")
+        check_length(f, name, flags, count)
         return [on if flag else off for flag in flags[:count]]
 
     return kinds

@@ -7,7 +7,7 @@ a slot may have. Nothing is stored in blocks of tokens, and nothing grows later.
 import math
 
 from costlib.arguments import ArgumentError
-from costlib.model_config.engines import Reserved
+from costlib.model_config.engines import check_setting, reserved, row, whole_tokens
 from costlib.model_config.precision import FORMATS, precision_of
 from costlib.units import Quantity
 
@@ -81,15 +81,14 @@ def llama_cpp(
     >>> show(llama_cpp(config, quantity("20000 token"), quantity("1.0625 byte/element")).total, "MiB", digits=5)
     '1,343 MiB'
     """
-    for name, value in (("sequences", sequences), ("micro_batch", micro_batch)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ArgumentError(f"llama_cpp: {name} = {value!r}; wanted a whole number, 1 or more")
+    check_setting("llama_cpp", "sequences", sequences, 1)
+    check_setting("llama_cpp", "micro_batch", micro_batch, 1)
     keys = _format("kv_precision", config.kv_precision if kv_precision is None else kv_precision)
     values = keys if value_precision is None else _format("value_precision", value_precision)
     slots, windows = (1, sequences) if unified else (sequences, 1)
-    context = _padded(_whole(tokens) * (sequences if unified else 1))
+    context = _padded(whole_tokens(tokens) * (sequences if unified else 1))
     heeds = _heeds_windows(config.model_type)
-    rows, slope = [], 0.0
+    rows, slope, constant = [], 0.0, 0.0
     for cache in config.caches:
         size = _entry(cache, keys, values)
         cells, shown = context, f"{context:,}"
@@ -99,23 +98,15 @@ def llama_cpp(
         else:
             slope += cache.layers * size
         formula = f"{cache.layers} layers × {slots} × {shown} cells × {size:,.0f} B"
-        rows.append(_row(cache, formula, cache.layers * slots * cells * size))
+        rows.append(row(cache, formula, cache.layers * slots * cells * size))
     for state in config.states:
         elements = state.elements + state.conv_elements
-        formula = f"{state.layers} layers × {sequences} slots × {elements:,} × {STATE} B"
-        rows.append(_row(state, formula, state.layers * sequences * elements * STATE))
-    none = Quantity(0.0, "byte")
-    return Reserved(
-        engine="llama.cpp",
-        total=sum((size for _, _, size in rows), none),
-        bytes_per_token=Quantity(float(slope), "byte/token"),
-        constant=sum((size for _, _, size in rows[len(config.caches) :]), none),
-        rows=tuple(rows),
-        assumptions=(
-            f"keys stored as {keys[0]}, values as {values[0]}",
-            *_assumed(config, heeds, slots, sequences, micro_batch),
-        ),
-    )
+        size = state.layers * sequences * elements * STATE
+        constant += size
+        rows.append(row(state, f"{state.layers} layers × {sequences} slots × {elements:,} × {STATE} B", size))
+    stored = f"keys stored as {keys[0]}, values as {values[0]}"
+    assumptions = [stored, *_assumed(config, heeds, slots, sequences, micro_batch)]
+    return reserved("llama.cpp", rows, slope, constant, assumptions)
 
 
 def _assumed(config, heeds, slots, sequences, micro_batch):
@@ -167,16 +158,5 @@ def _format(name, given):
     return sizes[size], size, FORMATS[sizes[size]][1] or 1
 
 
-def _whole(tokens):
-    n = tokens.m_as("token") if isinstance(tokens, Quantity) and tokens.is_compatible_with("token") else None
-    if n is None or not n >= 0 or n != int(n):
-        raise ArgumentError(f"llama_cpp: tokens = {tokens!r}; wanted a whole number of tokens")
-    return int(n)
-
-
 def _padded(cells):
     return math.ceil(cells / PAD) * PAD
-
-
-def _row(kept, formula, size):
-    return f"{kept.layers} layers, {kept.kind}", formula, Quantity(float(size), "byte")

@@ -145,8 +145,8 @@ def read_table(table, where, assume=(), name=None):
             "what is like an architecture that is known can be read as that one: --assume model_type=llama",
         )
     family = FAMILIES[model_type]
-    aliases = {"dtype": ("torch_dtype",), **known("aliases").get(model_type, {}), **family.names}
-    f = Fields(text, where, known("defaults").get(model_type), aliases)
+    aliases = {"dtype": ("torch_dtype",), **known()["aliases"].get(model_type, {}), **family.names}
+    f = Fields(text, where, known()["defaults"].get(model_type), aliases)
     caches, states = kept_layers(family, f)
     _note_what_is_not_counted(f)
     if any(table.get(key) for key in (*NESTED, *SENSES)) or _of_text(table.get("model_type")) != table.get(
@@ -167,7 +167,7 @@ def read_table(table, where, assume=(), name=None):
         fields=f,
     )
     f.refuse_what_was_overlooked(lambda field, value: answers(config, field, value))
-    for name in set(text) - set(before) - f.consulted:
+    for name in sorted(set(text) - set(before) - f.consulted):
         raise InputError(f"assume {name}: nothing is read from a field of that name in {model_type}")
     return replace(config, assumptions=(*assumed, *f.assumptions.values()))
 
@@ -303,7 +303,7 @@ def _from_top(table, inner):
 
 def _of_text(model_type):
     """The architecture of the language model inside one that also sees or hears."""
-    return known("texts").get(model_type, model_type) if isinstance(model_type, str) else model_type
+    return known()["texts"].get(model_type, model_type) if isinstance(model_type, str) else model_type
 
 
 def assume_field(text, item):
@@ -320,9 +320,9 @@ def assume_field(text, item):
 
 
 @cache
-def known(what):
+def known():
     """Of each architecture: what its public code takes for a field that a file omits, and the fields' other names."""
-    return json.loads(resources.files("costlib.model_config").joinpath("defaults.json").read_text())[what]
+    return json.loads(resources.files("costlib.model_config").joinpath("defaults.json").read_text())
 
 
 def _weights_beside(path):
