@@ -25,8 +25,8 @@ ALIASES = {
     "time": "timestamp time start_time startTimeUnixNano arrival_time arrived_at request_time created_at created date "
     "ts start",
     "end": "end_time endTimeUnixNano ended_at finished_at completed_at",
-    "duration": "duration duration_s duration_ms duration_ns latency latency_s latency_ms e2e_latency elapsed_time elapsed "
-    "request_latency response_time api_time",
+    "duration": "duration duration_s duration_ms duration_ns latency latency_s latency_ms e2e_latency elapsed_time "
+    "elapsed request_latency response_time api_time",
     "blocks": "hash_ids block_hashes prefix_hashes blocks",
     "operation": "gen_ai.operation.name",
 }
