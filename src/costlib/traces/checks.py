@@ -74,30 +74,30 @@ LINES = {
 def _lines_of_csv(connection, source, counts):
     """Lines that DuckDB passed over in the scan just done; a quotation without an end takes those after it along."""
     lines = "1 + length(rtrim(csv_line, chr(10))) - length(replace(rtrim(csv_line, chr(10)), chr(10), ''))"
-    once = f"SELECT any_value(error_type)::VARCHAR AS kind, max({lines}) AS lines FROM reject_errors GROUP BY file_id, line"
+    once = (
+        f"SELECT any_value(error_type)::VARCHAR AS kind, max({lines}) AS lines FROM reject_errors "
+        "GROUP BY file_id, line"
+    )
     found = connection.raw_sql(f"SELECT kind, sum(lines)::BIGINT FROM ({once}) GROUP BY kind").fetchall()
     connection.raw_sql("DROP TABLE reject_errors; DROP TABLE reject_scans")
     return {LINES.get(kind, f"line with {kind.lower()}"): count for kind, count in found}
 
 
 def _lines_of_json(connection, source, counts):
-    """Lines that are no JSON object: DuckDB reads them as one that has nothing, so the first column was missed."""
-    missing = [reason for reason in counts if reason and reason.endswith(" missing")]
-    if not missing:
+    """Lines that are no JSON object: DuckDB reads them as one that has nothing, so its first column was missed."""
+    missing = [reason for reason in ("input_tokens missing", "length missing") if reason in counts]
+    within = source.wrapped != "{}"  # then such a line has no row at all
+    if not missing and not within:
         return {}
-    objects = replace(source, reader="read_json_objects", format="")
     options = {name: value for name, value in source.options.items() if name != "records"}
-    found = connection.raw_sql(
-        "SELECT count(*) FROM "
-        f"{replace(objects, options=options).relation()} WHERE json IS NULL OR json_type(json) <> 'OBJECT'"
-    ).fetchall()[0][0]
-    if not found:
-        return {}
-    first = max(missing, key=lambda reason: (reason.startswith(("input_tokens", "length")), counts[reason]))
-    counts[first] -= found
-    if not counts[first]:
-        del counts[first]
-    return {"line that is no JSON object": found}
+    lines = replace(source, reader="read_json_objects", format="", options=options, wrapped="{}").relation()
+    bad = "json IS NULL OR json_type(json) <> 'OBJECT'"
+    found = connection.raw_sql(f"SELECT count(*) FROM {lines} WHERE {bad}").fetchall()[0][0]
+    if not within:
+        counts[missing[0]] -= found
+        if not counts[missing[0]]:
+            del counts[missing[0]]
+    return {"line that is no JSON object": found} if found else {}
 
 
 def _of_clock(connection, reading):

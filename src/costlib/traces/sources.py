@@ -44,6 +44,7 @@ class Source:
     columns: dict[str, Column]
     reader: str
     options: dict[str, str]
+    wrapped: str = "{}"  # a query around the reader, for rows that lie within others
 
     def relation(self, names=(), **options):
         """What stands after FROM, to read these columns."""
@@ -52,7 +53,8 @@ class Source:
             tops = {self.columns[name].top: self.columns[name].type for name in names}
             options["columns"] = "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in tops.items()) + "}"
         files = "[" + ", ".join(map(text, self.files)) + "]"
-        return f"{self.reader}({', '.join([files, *(f'{k} = {v}' for k, v in options.items())])})"
+        call = f"{self.reader}({', '.join([files, *(f'{k} = {v}' for k, v in options.items())])})"
+        return self.wrapped.format(call)
 
 
 def connect(memory="1GB", threads=None):

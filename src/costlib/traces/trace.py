@@ -14,6 +14,7 @@ from costlib.traces.prefixes import block_size, by_prefix
 from costlib.traces.requests import requests_of, sessions_of
 from costlib.traces.sessions import by_gap, sessions
 from costlib.traces.sources import connect, opened, quoted, readable
+from costlib.traces.spans import is_of_spans, spans_of
 
 __all__ = ["Trace", "read"]
 
@@ -88,6 +89,8 @@ def read(path, columns=None, session=None, memory="1GB", threads=None):
     source = opened(connection, path)
     given = dict(columns or {})
     with readable(source.where):
+        if is_of_spans(source):
+            source = spans_of(connection, source)
         if _is_of_sessions(source, given):
             return _of_sessions(connection, source, given, session)
         return _of_requests(connection, source, given, session)
