@@ -10,6 +10,7 @@ __all__ = ["cap_sections", "pool_of", "row_of", "sessions_section", "state_secti
 
 CLOSE = 0.005  # of the weights: padding, buffers, and the rounding of what is printed
 GB = ("GB", "GiB")
+EXACT = 1e-4  # of a card's memory: less is not worth a word
 SIXTEEN = Quantity(2.0, "byte/parameter")
 
 
@@ -263,6 +264,7 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons):
         rows=tuple(rows),
         says=(
             *_explained(rows, cards, log, engine),
+            *_of_room(cards, log),
             *(_compared(one) for one in comparisons if one.what != "weights"),
         ),
     )
@@ -302,8 +304,8 @@ def _explained(rows, cards, log, engine):
             )
         )
     if by_key["pool"] is not None:
-        steps.append(("the pool of the log", by_key["in_pool"], _of_pool(cards, log)))
-    steps.append(("the log's own count", by_key["log"], "as the engine divides its pool; see below"))
+        steps.append(("the room by the log", by_key["in_pool"], "as that room differs; see below"))
+    steps.append(("the log's own count", by_key["log"], "as the engine divides it; see below"))
     steps.append(("the load test", by_key["tested"], None))
     known = [step for step in steps if step[1] is not None]
     for (name, held, _), (other, then, why) in zip(known, known[1:], strict=False):
@@ -312,30 +314,36 @@ def _explained(rows, cards, log, engine):
         if abs((then - held).m_as("session")) < 1:
             yield f"{other}: as {name}."
         else:
-            yield f"{other}: {_signed(then - held)} against {name}: {why}."
+            yield f"{other}: {_signed(then - held, 'session')} against {name}: {why}."
     if cards.count > 1 and known:
         name, held, _ = known[-1]
         yield f"For each accelerator, by {name}: {show((held / cards.count).m_as('session'), digits=3)} sessions."
 
 
-def _signed(difference):
-    number = difference.m_as("session")
-    return ("+" if number > 0 else "−") + show(Quantity(abs(number), "session"), digits=3)
+def _signed(difference, unit):
+    return ("+" if difference.magnitude >= 0 else "−") + show(abs(difference), unit, 3)
 
 
-def _of_pool(cards, log):
-    """What the pool of a log has in it otherwise than the room that was computed."""
-    parts = []
-    if log.utilisation is not None and abs(log.utilisation - cards.utilisation.m_as("")) > 1e-9:
-        parts.append(f"it may use {log.utilisation:.0%} of the card")
-    if log.memory is not None:
-        parts.append(f"memory {show(log.memory - cards.accelerator.memory, 'GB', 3)} against the catalog")
-    smallest = log.smallest
-    if smallest is not None and smallest.weights is not None:
-        more = smallest.weights - cards.weights.size / cards.count
-        parts.append(f"weights {show(more, 'GB', 3)} against the computed")
-    rest = pool_of(log, cards) - cards.room
-    return f"{show(rest, 'GB', 3)} of room" + (f" ({'; '.join(parts)})" if parts else "")
+def _of_room(cards, log):
+    """What the room of a log has in it otherwise than the one that was computed; nothing where no log says."""
+    pool = pool_of(log, cards)
+    if pool is None:
+        return
+    if engine_of(log) == "llama.cpp":
+        yield "The room by the log is what the engine was told to allocate, not what the card has left."
+        return
+    share = cards.utilisation if log.utilisation is None else Quantity(log.utilisation, "")
+    memory = cards.accelerator.memory if log.memory is None else log.memory
+    computed, loaded = cards.weights.size / cards.count, log.smallest.weights if log.smallest is not None else None
+    kept = computed if loaded is None else loaded
+    parts = (
+        ("a card's memory", cards.utilisation * (memory - cards.accelerator.memory)),
+        ("the share that the engine may use", (share - cards.utilisation) * memory),
+        ("weights", computed - kept),
+        ("what is neither weights nor state", cards.runtime - (share * memory - kept - pool)),
+    )
+    shown = "; ".join(f"{what} {_signed(more, 'GB')}" for what, more in parts if abs(more) > EXACT * memory)
+    yield f"Room by the log against the computed: {_signed(pool - cards.room, 'GB')}{shown and f' ({shown})'}."
 
 
 def _of_test(held, then, log):

@@ -215,7 +215,7 @@ def worksheet(
             cost_section(costs, held_from),
         ),
         assumptions=tuple(assumptions),
-        notes=(*model.notes, *_of_log(log, "notes", ()), *((trace.notes or ()) if trace is not None else ())),
+        notes=(*model.notes, *_of_log(log, "notes", ()), *_of_trace(trace)),
         kv_format=kv_format,
         weight_precision=weight_precision,
         measured=next((by_sessions[key].values[0] for key in ("tested", "log") if by_sessions[key].known), None),
@@ -233,6 +233,15 @@ def _comparisons(log, model, precision):
     from costlib.logs import compared
 
     return compared(log, model, kv_precision=precision)
+
+
+def _of_trace(trace):
+    """What a trace is not, and the rows of it that were not read."""
+    if trace is None:
+        return
+    yield from trace.notes
+    for reason, count in trace.rejected.items():
+        yield f"{count:,} of the trace's {trace.rows:,} rows were not read: {reason}"
 
 
 def _of_log(log, field, default=None):
