@@ -342,6 +342,25 @@ def test_the_steps_from_computed_to_tested_are_explained(small, log):
     assert "sessions that share a prefix" in " ".join(more["sessions"].says)
 
 
+def test_a_log_of_another_machine_is_shown_and_not_used(small, log):
+    """It is of a card of 25 GB."""
+    sheet = worksheet(small, "h100-sxm", log=log)
+    assert value(sheet, "sessions", "log").m_as("session") == 1
+    assert "The log is of another machine, 25.3 GB to a card" in " ".join(sheet["sessions"].says)
+    assert sheet["cost"]["held"].source == "sessions, computed: by what vLLM reserves"
+    two = worksheet(small, "rtx-4090", 2, log=dataclasses.replace(log, settings={"tensor_parallel": 1}))
+    assert "another machine, 1 accelerator to a copy" in " ".join(two["sessions"].says)
+    assert "HELD = None" in notebook(two)
+
+
+def test_llama_cpp_holds_what_it_was_told_to(small):
+    size = "1024.00 MiB (  8192 cells,  32 layers,  1/1 seqs), K (f16):  512.00 MiB, V (f16):  512.00 MiB"
+    told = logs.read(["llama_context: n_ctx = 8192\n", f"llama_kv_cache: size = {size}\n"])
+    sheet = worksheet(small, "rtx-4090", cap=quantity("8192 token"), log=told)
+    assert sheet["per_token"].columns == (NEEDS, "llama.cpp")
+    assert "told to allocate, --ctx-size" in " ".join(sheet["sessions"].says)
+
+
 def test_the_parts_of_the_room_add_up(small, log):
     sheet = worksheet(small, "rtx-4090", log=log, utilisation=quantity("0.8"))
     text = next(text for text in sheet["sessions"].says if text.startswith("Room by the log"))

@@ -260,7 +260,7 @@ def _cells(sheet, key):
         yield LENGTHS
     elif key == "sessions":
         yield SESSIONS
-        if sheet["sessions"]["in_pool"].known:
+        if sheet.pool is not None:
             yield POOL
         if _measured(sheet["sessions"], ("log", "tested")):
             yield TESTED

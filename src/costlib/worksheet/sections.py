@@ -3,7 +3,7 @@
 from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
 from costlib.units import Quantity, show
-from costlib.worksheet.memory import NEEDS, engine_of
+from costlib.worksheet.memory import NEEDS, engine_of, other_than
 from costlib.worksheet.table import Row, Section
 
 __all__ = ["cap_sections", "pool_of", "row_of", "sessions_section", "state_section", "weights_section"]
@@ -12,6 +12,15 @@ CLOSE = 0.005  # of the weights: padding, buffers, and the rounding of what is p
 GB = ("GB", "GiB")
 EXACT = 1e-4  # of a card's memory: less is not worth a word
 SIXTEEN = Quantity(2.0, "byte/parameter")
+
+
+RESERVES = {  # why an engine holds fewer than the model's need says
+    "vLLM": "blocks that are not full, a step more in each window, pages of one size, heads that are repeated",
+    "SGLang": "a pool for windows that is a fixed share, a spare slot of state, heads that are repeated",
+    "llama.cpp": "cells in multiples of 256, a micro-batch more in each window, states in 32 bits",
+}
+TOLD = "it is what the engine was told to allocate, --ctx-size, and not what the card has left"
+SLOTS = "its slots, --parallel"
 
 
 def state_section(cards, tokens, columns):
@@ -100,7 +109,7 @@ def _compared(one):
     printed = show(one.printed, unit, 5)
     if one.predicted is None:
         return f"{one.what}, by the log {printed}: {one.explanation}."
-    share = "" if one.difference is None else f" ({_more(one.difference)})"
+    share = "" if abs(one.difference or 0) < EXACT else f" ({_more(one.difference)})"
     return f"{one.what}, by the log {printed}, predicted {show(one.predicted, unit, 5)}{share}: {one.explanation}."
 
 
@@ -294,30 +303,24 @@ def _by_log(log, tokens, model):
 def _explained(rows, cards, log, engine):
     """Each step from the computed number to the measured one, and what is between."""
     by_key = {row.key: row.values[0] for row in rows}
+    told = engine == "llama.cpp"
     steps = [("the model's need", by_key["needs"], "")]
     if engine:
-        steps.append(
-            (
-                f"{engine}'s reserve",
-                by_key[row_of(engine)],
-                "blocks that are not full, pages of one size, copies of heads",
-            )
-        )
-    if by_key["pool"] is not None:
-        steps.append(("the room by the log", by_key["in_pool"], "as that room differs; see below"))
-    steps.append(("the log's own count", by_key["log"], "as the engine divides it; see below"))
+        steps.append((f"{engine}'s reserve", by_key[row_of(engine)], RESERVES[engine]))
+    steps.append(("the room by the log", by_key["in_pool"], TOLD if told else "that room differs, as below"))
+    steps.append(("the log's own count", by_key["log"], SLOTS if told else "the engine divides it otherwise, as below"))
     steps.append(("the load test", by_key["tested"], None))
     known = [step for step in steps if step[1] is not None]
     for (name, held, _), (other, then, why) in zip(known, known[1:], strict=False):
-        if why is None:
-            why = _of_test(held, then, log)
         if abs((then - held).m_as("session")) < 1:
             yield f"{other}: as {name}."
         else:
-            yield f"{other}: {_signed(then - held, 'session')} against {name}: {why}."
+            yield f"{other}: {_signed(then - held, 'session')} against {name}: {why or _of_test(held, then, log)}."
     if cards.count > 1 and known:
         name, held, _ = known[-1]
         yield f"For each accelerator, by {name}: {show((held / cards.count).m_as('session'), digits=3)} sessions."
+    if why := other_than(cards, log):
+        yield f"The log is of another machine, {why}: its sessions are not used for the cost."
 
 
 def _signed(difference, unit):
@@ -330,7 +333,6 @@ def _of_room(cards, log):
     if pool is None:
         return
     if engine_of(log) == "llama.cpp":
-        yield "The room by the log is what the engine was told to allocate, not what the card has left."
         return
     share = cards.utilisation if log.utilisation is None else Quantity(log.utilisation, "")
     memory = cards.accelerator.memory if log.memory is None else log.memory
@@ -340,7 +342,10 @@ def _of_room(cards, log):
         ("a card's memory", cards.utilisation * (memory - cards.accelerator.memory)),
         ("the share that the engine may use", (share - cards.utilisation) * memory),
         ("weights", computed - kept),
-        ("what is neither weights nor state", cards.runtime - (share * memory - kept - pool)),
+        (
+            "what is neither weights nor state" + ("" if log.memory is not None else ", on such a card"),
+            cards.runtime - (share * memory - kept - pool),
+        ),
     )
     shown = "; ".join(f"{what} {_signed(more, 'GB')}" for what, more in parts if abs(more) > EXACT * memory)
     yield f"Room by the log against the computed: {_signed(pool - cards.room, 'GB')}{shown and f' ({shown})'}."
