@@ -3,7 +3,7 @@
 import ibis
 
 from costlib.arguments import ArgumentError
-from costlib.traces.sessions import wanted
+from costlib.traces.grouping import wanted
 
 __all__ = ["block_size", "by_prefix", "kept"]
 

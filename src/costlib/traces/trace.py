@@ -12,7 +12,7 @@ from costlib.traces.checks import Checks, checked
 from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen
 from costlib.traces.prefixes import block_size, by_prefix
 from costlib.traces.requests import requests_of, sessions_of
-from costlib.traces.sessions import by_gap, sessions
+from costlib.traces.grouping import by_gap, sessions
 from costlib.traces.sources import connect, opened, quoted, readable
 from costlib.traces.spans import is_of_spans, spans_of
 
@@ -116,7 +116,7 @@ def _of_sessions(connection, source, given, session):
         )
     choices = chosen(source.columns, given, SESSION_ALIASES, source.where)
     reading = sessions_of(source, choices)
-    _view(connection, "sessions", source, reading)
+    _view(connection, "sessions", reading)
     table = connection.table("sessions")
     rule = "one row a session"
     return Trace(
@@ -127,7 +127,7 @@ def _of_sessions(connection, source, given, session):
         reading.shown,
         rule,
         reading.notes,
-        lambda: checked(connection, source, reading),
+        lambda: checked(connection, reading),
     )
 
 
@@ -139,7 +139,7 @@ def _of_requests(connection, source, given, session):
         given = given | {"session": "none"}
     choices = chosen(source.columns, given, ALIASES, source.where)
     reading = requests_of(connection, source, choices, column if rule == "gap" else None)
-    _view(connection, "requests", source, reading)
+    _view(connection, "requests", reading)
     table, said = _with_sessions(connection, source, choices, rule, column, gap)
     return Trace(
         source.where,
@@ -149,7 +149,7 @@ def _of_requests(connection, source, given, session):
         reading.shown,
         said,
         reading.notes,
-        lambda: checked(connection, source, reading),
+        lambda: checked(connection, reading),
     )
 
 
@@ -192,8 +192,8 @@ def _with_sessions(connection, source, choices, rule, column, gap):
     return table, "none: each request is counted as a session of its own"
 
 
-def _view(connection, name, source, reading):
+def _view(connection, name, reading):
     """A view of the rows that are read."""
     columns = ", ".join(f"{sql} AS {quoted(column)}" for column, sql in reading.values.items())
-    relation = source.relation(reading.columns)
+    relation = reading.source.relation(reading.columns)
     connection.raw_sql(f"CREATE VIEW {name} AS SELECT {columns} FROM {relation} WHERE {reading.valid}")

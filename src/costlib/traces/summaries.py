@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from costlib.schema import InputError
-from costlib.traces.distribution import CutOff, Distribution, distribution
+from costlib.traces.distributions import CutOff, Distribution, distribution
 from costlib.traces.prefixes import kept
 from costlib.traces.sources import readable
 from costlib.traces.statistics import (
@@ -216,7 +216,7 @@ def _doubles(trace, sessions):
     same = copies(sessions)
     if same and same.rows:
         said.append(
-            f"{same.rows:,} sessions in {same.groups:,} groups agree in requests and sums of tokens: near-copies; "
+            f"{same.rows:,} sessions in {same.groups:,} groups agree in requests, length and sums of tokens: near-copies; "
             "all are counted, so intervals are too narrow"
         )
     return said
