@@ -10,8 +10,8 @@ import ibis
 import numpy as np
 
 from costlib.traces.distributions import Distribution, distribution
-from costlib.traces.prefixes import block_size
 from costlib.traces.grouping import wanted
+from costlib.traces.prefixes import block_size
 
 __all__ = [
     "Burstiness",

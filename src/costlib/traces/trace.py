@@ -10,9 +10,9 @@ import ibis
 from costlib.schema import InputError, nearest
 from costlib.traces.checks import Checks, checked
 from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen
+from costlib.traces.grouping import by_gap, sessions
 from costlib.traces.prefixes import block_size, by_prefix
 from costlib.traces.requests import requests_of, sessions_of
-from costlib.traces.grouping import by_gap, sessions
 from costlib.traces.sources import connect, opened, quoted, readable
 from costlib.traces.spans import is_of_spans, spans_of
 
