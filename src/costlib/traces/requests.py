@@ -33,6 +33,7 @@ class Reading:
     shown: dict[str, str]
     notes: tuple[str, ...]
     columns: tuple[str, ...]
+    tools: str | None
 
 
 def requests_of(connection, source, choices, user=None):
@@ -110,7 +111,8 @@ def _reading(source, choices, values, checks, doubts, notes, units, *more):
         if choice.others:
             notes.append(f"{name} is taken from {choice.column}; {', '.join(choice.others)} could be meant, too")
     columns = tuple(dict.fromkeys([*(choice.column for choice in choices.values()), *more]))
-    return Reading(source, values, valid, reason, doubts, shown, tuple(notes), columns)
+    tools = f"{_raw(source, choices['operation'])} = 'execute_tool'" if "operation" in choices else None
+    return Reading(source, values, valid, reason, doubts, shown, tuple(notes), columns, tools)
 
 
 def _raw(source, choice):

@@ -23,7 +23,8 @@ __all__ = ["Trace", "read"]
 class Trace:
     """Requests and sessions of a file, as tables that are computed when they are asked for.
 
-    ``requests`` is None for a file with one row a session. ``columns`` says which
+    ``requests`` is None for a file with one row a session; ``tools`` are the spans
+    of calls of tools, where a file has such. ``columns`` says which
     column stands for what, ``rule`` how requests were put into sessions.
     """
 
@@ -31,6 +32,7 @@ class Trace:
     format: str
     requests: ibis.Table | None
     sessions: ibis.Table
+    tools: ibis.Table | None
     columns: Mapping[str, str]
     rule: str
     notes: tuple[str, ...]
@@ -124,6 +126,7 @@ def _of_sessions(connection, source, given, session):
         source.format,
         None,
         table,
+        None,
         reading.shown,
         rule,
         reading.notes,
@@ -146,6 +149,7 @@ def _of_requests(connection, source, given, session):
         source.format,
         table,
         sessions(table),
+        _tools(connection, reading),
         reading.shown,
         said,
         reading.notes,
@@ -190,6 +194,17 @@ def _with_sessions(connection, source, choices, rule, column, gap):
             said = f"a request goes on where another one ended, in blocks of {size} tokens ({choices['blocks'].column})"
             return by_prefix(table, size), said
     return table, "none: each request is counted as a session of its own"
+
+
+def _tools(connection, reading):
+    """The spans of calls of tools, of which the duration counts."""
+    if reading.tools is None or "duration" not in reading.values:
+        return None
+    relation = reading.source.relation(reading.columns)
+    connection.raw_sql(
+        f"CREATE VIEW tools AS SELECT {reading.values['duration']} AS duration FROM {relation} WHERE {reading.tools}"
+    )
+    return connection.table("tools")
 
 
 def _view(connection, name, reading):
