@@ -107,7 +107,7 @@ def given_price(date="", **prices):
     -------
     Price
     """
-    origin = Origin(title="as given", date=date or "without a date")
+    origin = Origin(title="as given", date=date or "")
     return Price(title="a price as given", origin=dict.fromkeys(prices, origin), **prices)
 
 
