@@ -58,7 +58,11 @@ LINES = (
     Line("model weights take", r"model weights take\s+<weights_too:GiB>GiB", "0.6.4 to 0.10, worker.py"),
     # The budget of a card
     Line("total_gpu_memory", r"total_gpu_memory(?:=|\s+|\s*\()<memory:GiB>GiB", "0.6.3 to 0.10, worker.py"),
-    Line("x gpu_memory_utilization", r"gpu_memory_utilization \(<utilisation:share>\)", "0.6.4 to 0.10, worker.py"),
+    Line(
+        "x gpu_memory_utilization",
+        r"gpu_memory_utilization \(<utilisation:share>\)(?: = <budget:GiB>GiB)?",
+        "0.6.4 to 0.10, worker.py",
+    ),
     Line("non_torch_memory", r"non_torch_memory(?:=| takes |\s+)<outside:GiB>GiB", "0.6.3 to 0.10, worker.py"),
     Line("peak_torch_memory", r"peak_torch_memory=<peak:GiB>GiB", "0.6.3, worker.py"),
     Line(
@@ -167,7 +171,7 @@ def assembled(found):
     settings = {
         name: found.last(name)
         for name in "tensor_parallel pipeline_parallel data_parallel batched_tokens speculated drafting prefix_caching"
-        " mamba_padding context_parallel quantisation outside peak activations graphs override estimated_length"
+        " mamba_padding context_parallel quantisation budget outside peak activations graphs override estimated_length"
         " windows_whole".split()
         if found.last(name) is not None
     }
