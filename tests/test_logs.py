@@ -582,6 +582,32 @@ def test_a_start_up_that_did_not_come_to_its_end_does_not_count():
     assert logged(begun.format(0, 0) + begun.format(1, 1) + RUN_20K).version == "0.11.0"
 
 
+def test_a_draft_of_sglang_is_of_the_same_start_up():
+    """EAGLE: one layer more, loaded after the pool of the model is there."""
+    begin = "[2025] Load weight begin. avail mem=78.50 GB\n"
+    text = (
+        begin
+        + "[2025] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.50 GB, mem usage=15.00 GB.\n"
+        + sglang(100_000, "6.10")
+        + begin
+        + "[2025] Load weight end. type=LlamaForCausalLMEagle, dtype=torch.bfloat16, avail mem=50.00 GB, mem usage=0.90 GB.\n"
+        + sglang(100_000, "0.19")
+        + "[2025] max_total_num_tokens=100000, max_prefill_tokens=16384, context_len=8192\n"
+    )
+    log = logged(text)
+    assert [pool.kind for pool in log.pools] == ["full", "draft"]
+    assert (log.starts, log.weights.m_as("GiB"), log.cache.m_as("GiB")) == (1, pytest.approx(15.9), pytest.approx(12.58))
+    (row,) = [row for row in compared(log, LLAMA_8B) if row.what != "weights"]
+    assert (row.what, row.explanation) == ("keys and values", AS_PREDICTED)
+    assert logged(text + text).starts == 2
+    assert logged(text + text).cache == log.cache
+
+
+def test_replicas_of_vllm_are_said_to_be_several():
+    text = "".join(f"(EngineCore_DP{n} pid=1{n}) Available KV cache memory: 3.0{n} GiB\n" for n in range(2))
+    assert "2 engines serve side by side; tokens, blocks and concurrency are those of one" in logged(text).notes
+
+
 def test_several_engines_in_one_file():
     """As in https://github.com/vllm-project/vllm/issues/21348."""
     first, second = v1(8.11, 178_880), sglang(367_404, "8.23")

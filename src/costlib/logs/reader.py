@@ -88,12 +88,14 @@ class Reader:
             for engine, module in ENGINES.items()
             for line in module.LINES
         ]
+        self.keys = {line.key for line, *_ in self.table}
 
     def take(self, lines):
         """Some lines, with or without their ends; patterns of which none of them has the key are not tried on each."""
         texts = [None if len(raw) > LONGEST else cleaned(raw) for raw in lines]
         together = "\n".join(filter(None, texts))
-        table = [row for row in self.table if row[0].key in together]
+        keys = {key for key in self.keys if key in together}
+        table = [row for row in self.table if row[0].key in keys]
         written = any(mark in together for mark in WRITTEN)
         for raw, text in zip(lines, texts, strict=True):
             self.number += 1
@@ -192,7 +194,8 @@ class State:
         now, role = self.current, reading.line.role
         if role == "begins":
             return (reading.line, reading.rank) in now.begun or (self._complete(now) and not now.begun)
-        return role == "loads" and self._complete(now) and reading.rank in now.loaded
+        ended = getattr(self.module, "ended", self._complete)
+        return role == "loads" and ended(now) and reading.rank in now.loaded
 
     def _complete(self, found):
         return ollama.complete(found) if self.engine == "llama.cpp" else self.module.complete(found)

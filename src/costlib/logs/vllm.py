@@ -191,6 +191,9 @@ def assembled(found):
         found.note(f"the number of blocks was given: {found.last('override'):,}, whatever there was room for")
     if unit := next((text for text in found.texts("unit")), "GB" if found.fits("Loading model weights took") else ""):
         found.note("the weights are printed in GB and are GiB") if unit == "GB" else None
+    engines = {name for name in caches if re.search(r"DP\d", name)}
+    if len(engines) > 1:
+        found.note(f"{len(engines)} engines serve side by side; tokens, blocks and concurrency are those of one")
     return {
         "version": found.last("version"),
         "model": found.last("model"),
