@@ -560,6 +560,11 @@ def test_a_full_sheet_has_no_empty_row(small, log, trace):
     assert sheet.missing == []
 
 
+def test_hires_of_the_catalog_are_named(small):
+    assert "h100-sxm-lambda-2026" in cost_of(worksheet(small, "h100-sxm"), "hire").missing
+    assert "lambda" not in cost_of(worksheet(small, "l4"), "hire").missing
+
+
 def test_options_that_are_named_exist(small):
     """What an empty row asks for can be given."""
     printed = markdown(worksheet(small, "h100-sxm"))
@@ -766,6 +771,14 @@ def test_a_file_is_written_whole_or_not_at_all(run, files):
     assert sorted(file.name for file in files.iterdir()) == ["config.json", "sheet.md", "vllm.log", "week.csv"]
 
 
+def test_a_folder_is_no_file_to_write(run, files):
+    (files / "folder").mkdir()
+    code, _, err = run(files / "config.json", "--accelerator", "h100-sxm", "--output", files / "folder")
+    assert code == 2
+    assert "folder: cannot be written: Is a directory" in err
+    assert not list(files.glob(".costlib-*"))
+
+
 @pytest.mark.parametrize(
     "asked, message",
     [
@@ -809,6 +822,13 @@ def test_options_are_checked(run, files, option, given):
     code, out, err = run(files / "config.json", "--accelerator", "h100-sxm", option, given)
     assert (code, out) == (2, "")
     assert option in err
+
+
+def test_a_notebook_without_nbformat_says_what_it_needs(run, files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "nbformat", None)
+    code, out, err = run(files / "config.json", "--accelerator", "h100-sxm", "--format", "notebook")
+    assert (code, out) == (2, "")
+    assert "a notebook needs nbformat: pip install nbformat" in err
 
 
 def test_an_unknown_accelerator_is_refused(run, files):

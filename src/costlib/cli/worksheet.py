@@ -264,7 +264,14 @@ def _text(sheet, format):
 
     if format == "json":
         return json.dumps(plain(sheet), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return markdown(sheet) if format == "markdown" else notebook(sheet)
+    if format == "markdown":
+        return markdown(sheet)
+    try:
+        return notebook(sheet)
+    except ModuleNotFoundError as error:
+        from costlib.schema import InputError
+
+        raise InputError(f"a notebook needs {error.name}: pip install {error.name}") from None
 
 
 def _write(text, path):
@@ -277,14 +284,15 @@ def _write(text, path):
 
     from costlib.schema import InputError
 
+    target = os.path.realpath(path)
     try:
-        folder = os.path.dirname(os.path.abspath(path))
-        handle, beside = tempfile.mkstemp(dir=folder, prefix=".costlib-")
+        handle, beside = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".costlib-")
         try:
             with open(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-            os.chmod(beside, 0o644)
-            os.replace(beside, path)
+            os.umask(mask := os.umask(0))
+            os.chmod(beside, 0o666 & ~mask)
+            os.replace(beside, target)
         except BaseException:
             os.unlink(beside)
             raise

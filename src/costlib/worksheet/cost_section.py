@@ -1,5 +1,6 @@
 """The sections on cost: the state of a token beside the price of a million, and where the two sides cross."""
 
+from costlib import catalog
 from costlib.units import Quantity, show
 from costlib.worksheet.table import Row, Section
 
@@ -35,7 +36,7 @@ RESULTS = (
 )
 
 
-def cost_sections(costs, held_from):
+def cost_sections(costs, held_from, accelerator):
     """The sections on cost: prices, the mean session, what the cards bear, and what it comes to.
 
     Parameters
@@ -44,19 +45,21 @@ def cost_sections(costs, held_from):
         Of a session, on either side.
     held_from : str
         How it is known what the cards hold.
+    accelerator : str
+        Their name in the catalog, of which it may have the hire.
 
     Returns
     -------
     iterator of Section
     """
-    yield Section(key="prices", title="Memory and money", rows=tuple(_prices(costs)))
+    yield Section(key="prices", title="Memory and money", rows=tuple(_prices(costs, accelerator)))
     yield Section(key="session", title="The mean session", rows=tuple(_session(costs.session)))
     rates = tuple(_rates(costs, held_from))
     yield Section(key="rates", title="What the cards bear", rows=rates, says=tuple(_bounds(costs)))
     yield Section(key="cost", title="Cost", rows=tuple(_costs(costs)), says=tuple(_says(costs)))
 
 
-def _prices(costs):
+def _prices(costs, accelerator):
     """The state of a token beside the price of a million."""
     cards = costs.cards
     growth = cards.model.bytes_per_token(cards.precision)
@@ -77,7 +80,7 @@ def _prices(costs):
         values=(costs.per_hour,),
         units=("USD/accelerator/hour",),
         source=_origin(costs.hire, "hire"),
-        missing="--hire, a price or a name of the catalog: costlib catalog price",
+        missing=f"--hire, a price or a name of costlib catalog price{_hires(accelerator)}",
     )
     yield Row(
         key="holding",
@@ -97,6 +100,12 @@ def _prices(costs):
         needs="needs both prices",
     )
     yield from _undated(costs)
+
+
+def _hires(accelerator):
+    """The catalog's prices of an accelerator's hire, to choose from."""
+    names = [name for name in catalog.names("price") if name.startswith(accelerator)]
+    return f": {', '.join(names)}" if names else ""
 
 
 def _undated(costs):

@@ -43,7 +43,7 @@ def verdict(length, cap):
 
 
 SAYS = {
-    "beyond": "Sessions will meet the cap: {above} of them are longer. The cost below counts them as the trace has them.",
+    "beyond": "Sessions will meet the cap: {above} of them are longer. The cost below counts them as they are.",
     "works": "The cap works: the 99th percentile is {share} of it.",
     "idle": (
         "Memory is kept for sessions that never come: the 99th percentile is {share} of the cap. "

@@ -213,7 +213,7 @@ def worksheet(
             *cap_sections(cards, cap, cap_source, at_cap, columns),
             by_length,
             by_sessions,
-            *cost_sections(costs, held_from),
+            *cost_sections(costs, held_from, accelerator),
         ),
         assumptions=tuple(assumptions),
         notes=(*model.notes, *_of_log(log, "notes", ()), *_of_trace(trace)),
