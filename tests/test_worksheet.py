@@ -190,16 +190,19 @@ def test_latents_are_copied_to_every_accelerator():
     assert reserved[1] == 8 * reserved[0]
 
 
+@pytest.fixture(scope="module")
+def hybrid_cards():
+    return worksheet(read(NEMOTRON), "h100-sxm", cap=CAP, weight_precision=EIGHT_BIT).cards
+
+
 @steady
 @given(st.integers(1, 60_000), st.floats(1, 70))
-def test_sglangs_pools_hold_the_sessions_and_not_one_more(tokens, room):
-    model, length = read(NEMOTRON), Quantity(float(tokens), "token")
-    cards = worksheet(model, "h100-sxm", cap=length, weight_precision=EIGHT_BIT).cards
-    room = Quantity(room, "GB")
-    held = int(cards.sessions("SGLang", length, room).m_as("session"))
+def test_sglangs_pools_hold_the_sessions_and_not_one_more(hybrid_cards, tokens, room):
+    length, room = Quantity(float(tokens), "token"), Quantity(room, "GB")
+    held = int(hybrid_cards.sessions("SGLang", length, room).m_as("session"))
 
     def taken(sessions):
-        return sglang(model, sessions * length, cards.precision, sequences=sessions).total
+        return sglang(hybrid_cards.model, sessions * length, hybrid_cards.precision, sequences=sessions).total
 
     assert held == 0 or taken(held) <= room * (1 + 1e-9)
     assert taken(held + 1) > room
@@ -336,10 +339,12 @@ def test_a_tail_that_ends_at_the_cap_is_of_its_making(small, trace):
 
 def test_a_lower_cap_is_worked_out(small, trace):
     """The upper end of the percentile, in whole kibitokens."""
-    sheet = worksheet(small, "h100-sxm", cap=CAP, trace=of_lengths(trace, range(1, 3001)))
+    found = of_lengths(trace, range(1, 30_001, 10))
+    assert (found.lengths.quantile(0.99), found.lengths.interval(0.99)[1]) == pytest.approx((29_691, 29_811), abs=20)
+    sheet = worksheet(small, "h100-sxm", cap=CAP, trace=found)
     row = sheet["length"]["sessions_at_p99"]
-    assert row.what == "sessions at a cap of 3,072 tokens"
-    assert row.values[0].m_as("session") == math.floor(sheet.cards.room.m_as("byte") / (3072 * 131_072))
+    assert row.what == "sessions at a cap of 30,720 tokens"
+    assert row.values[0].m_as("session") == math.floor(sheet.cards.room.m_as("byte") / (30_720 * 131_072))
 
 
 def test_rows_that_were_not_read_are_said(small, trace):
@@ -504,6 +509,14 @@ def test_a_trace_says_what_a_session_is(small, trace):
     assert session.sources["hits"] == "the trace"
 
 
+def test_a_trace_of_zeros_does_not_say(small, trace):
+    """Single requests without a duration live for no time, as far as the trace knows."""
+    zeros = dataclasses.replace(trace, lifetime=quantity("0 s"), output_per_session=0.0, hits_by_tokens=0.0)
+    session = worksheet(small, "h100-sxm", cap=CAP, trace=zeros, hire=HIRE, hosted=HOST).costs.session
+    assert (session.lifetime, session.output) == (None, None)
+    assert session.hits.m_as("") == 0
+
+
 def test_what_is_given_goes_before_the_trace(small, trace):
     session = full(small, trace=trace).costs.session
     assert (session.hits, session.sources["hits"]) == (SESSION["hits"], "as given")
@@ -525,16 +538,17 @@ def test_arithmetic_that_is_not_known_is_left_out_and_said(small):
     assert any("The cost on the cards is a floor." in text for text in says_of_cost(sheet))
 
 
+@pytest.fixture(scope="module")
+def costs(small):
+    return full(small).costs
+
+
 @steady
 @given(st.floats(0, 1), st.floats(0, 0.99), st.floats(1, 1e5), st.integers(1, 100))
-def test_own_and_host_cost_the_same_at_the_crossing(small, hits, waits, life, held):
-    session = {
-        **SESSION,
-        "hits": Quantity(hits, ""),
-        "wait_share": Quantity(waits, ""),
-        "lifetime": Quantity(life, "s"),
-    }
-    costs = full(small, session=session, tested_sessions=held).costs
+def test_own_and_host_cost_the_same_at_the_crossing(costs, hits, waits, life, held):
+    changed = {"hits": Quantity(hits, ""), "wait_share": Quantity(waits, ""), "lifetime": Quantity(life, "s")}
+    session = dataclasses.replace(costs.session, **changed)
+    costs = dataclasses.replace(costs, session=session, held=Quantity(float(held), "session"))
     if costs.crossing_load > Quantity(1, ""):
         return
     at = dataclasses.replace(costs, load=costs.crossing_load)
@@ -816,6 +830,7 @@ def test_bad_input_is_a_sentence_and_exit_code_2(run, files, asked, message):
         ("--format", "pdf"),
         ("--lifetime", "soon"),
         ("--input-price", "1 USD"),
+        ("--input-price", "0 USD/Mtoken"),
     ],
 )
 def test_options_are_checked(run, files, option, given):

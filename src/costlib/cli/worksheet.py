@@ -32,9 +32,9 @@ def _format(given):
     return given
 
 
-def _price(text):
+def _price(text, least="0.000001 USD/Mtoken"):
     """An option that takes the price of tokens."""
-    return sized("USD/token", "0 USD/Mtoken", "1000000 USD/Mtoken", text, "PRICE", "'0.55 USD/Mtoken'")
+    return sized("USD/token", least, "1000000 USD/Mtoken", text, "PRICE", "'0.55 USD/Mtoken'")
 
 
 def worksheet(
@@ -113,7 +113,7 @@ def worksheet(
         typer.Option(metavar="NAME", autocompletion=_complete("price"), help="A host's price list in the catalog."),
     ] = None,
     input_price: Annotated[Any, _price("a host's price of a prompt token")] = None,
-    cached_price: Annotated[Any, _price("its price of a prompt token found in its cache")] = None,
+    cached_price: Annotated[Any, _price("its price of a prompt token found in its cache", "0 USD/Mtoken")] = None,
     output_price: Annotated[Any, _price("its price of an output token")] = None,
     price_date: Annotated[
         str | None, typer.Option(metavar="DATE", help="When the prices given were read, as in 2026-11-30.")

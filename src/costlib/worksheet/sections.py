@@ -13,8 +13,6 @@ CLOSE = 0.005  # of the weights: padding, buffers, and the rounding of what is p
 GB = ("GB", "GiB")
 EXACT = 1e-4  # of a card's memory: less is not worth a word
 SIXTEEN = Quantity(2.0, "byte/parameter")
-
-
 RESERVES = {  # why an engine holds fewer than the model's need says
     "vLLM": "blocks that are not full, a step more in each window, pages of one size, heads that are repeated",
     "SGLang": "a pool for windows that is a fixed share, a spare slot of state, heads that are repeated",
@@ -50,7 +48,7 @@ def _says_of_state(cards, tokens, columns):
     for state in model.states:
         yield f"{state.kind}: {state.layers} layers, {show(state.state, 'MB', 4)}, however long the session is."
     _, beside, total = cards.kept(NEEDS, tokens)
-    if beside > 0 * beside:
+    if beside.magnitude > 0:
         share = show(beside / total, "percent", 2)
         yield f"Growth is not the whole truth: {share} of such a session are windows and states that do not grow."
     if cards.count > 1:
@@ -343,9 +341,7 @@ def _signed(difference, unit):
 def _of_room(cards, log):
     """What the room of a log has in it otherwise than the one that was computed; nothing where no log says."""
     pool = pool_of(log, cards)
-    if pool is None:
-        return
-    if engine_of(log) == "llama.cpp":
+    if pool is None or engine_of(log) == "llama.cpp":
         return
     share = cards.utilisation if log.utilisation is None else Quantity(log.utilisation, "")
     memory = cards.accelerator.memory if log.memory is None else log.memory

@@ -265,9 +265,7 @@ def _cap(model, given, log):
         return limit, "not given: the engine's limit, as its log has it"
     if model.context_limit is None:
         raise ArgumentError("worksheet: cap = None, and the model states no limit of its context; wanted tokens")
-    return Quantity(
-        float(model.context_limit), "token"
-    ), "not set: the cap is the model's context window, and the plan is sized by it"
+    return Quantity(float(model.context_limit), "token"), NOT_SET
 
 
 def _or_assumed(given, logged, otherwise, text, assumptions):
