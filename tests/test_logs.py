@@ -557,6 +557,19 @@ def test_ranks_of_vllm_by_their_prefix(prefix, name):
     assert logged(f"{prefix} Available KV cache memory: 3.00 GiB\n").ranks[0].name == name
 
 
+def test_a_line_a_worker_and_the_least_counts():
+    """Until 0.10 each worker's pool was printed by the engine."""
+    lines = [v1(None, 16_000, 8000, "2.00"), v1(None, 8000, 8000, "1.00"), v1(None, 12_000, 8000, "1.50")]
+    log = logged("".join(lines))
+    assert (log.tokens.m_as("token"), log.concurrency, log.starts) == (8000, 1.0, 1)
+
+
+def test_a_pool_of_less_than_one_sequence_is_a_refusal():
+    text = "# GPU blocks: 10, # CPU blocks: 2\nMaximum concurrency for 200 tokens per request: {}x\n"
+    assert logged(text.format("0.80")).refused == "the pool holds less than one sequence at the context limit"
+    assert logged(text.format("1.00")).refused is None
+
+
 def test_only_some_ranks_say_what_their_weights_take():
     config = (
         "Initializing a V1 LLM engine (v0.11.0) with config: model='m', tensor_parallel_size=8, dtype=torch.bfloat16\n"
@@ -580,6 +593,7 @@ def test_a_start_up_that_did_not_come_to_its_end_does_not_count():
     assert (log.version, log.model, log.blocks, log.starts) == ("0.10.0", "m0", 1952, 1)
     assert "a start-up after it did not come to its end" in log.notes
     assert logged(begun.format(0, 0) + begun.format(1, 1) + RUN_20K).version == "0.11.0"
+    assert logged(text + begun.format(1, 1) + begun.format(1, 1)).blocks == 1952  # it fails, and is started again
 
 
 def test_a_draft_of_sglang_is_of_the_same_start_up():
@@ -596,7 +610,11 @@ def test_a_draft_of_sglang_is_of_the_same_start_up():
     )
     log = logged(text)
     assert [pool.kind for pool in log.pools] == ["full", "draft"]
-    assert (log.starts, log.weights.m_as("GiB"), log.cache.m_as("GiB")) == (1, pytest.approx(15.9), pytest.approx(12.58))
+    assert (log.starts, log.weights.m_as("GiB"), log.cache.m_as("GiB")) == (
+        1,
+        pytest.approx(15.9),
+        pytest.approx(12.58),
+    )
     (row,) = [row for row in compared(log, LLAMA_8B) if row.what != "weights"]
     assert (row.what, row.explanation) == ("keys and values", AS_PREDICTED)
     assert logged(text + text).starts == 2
@@ -615,6 +633,30 @@ def test_several_engines_in_one_file():
     assert (log.engine, log.known) == ("sglang", 3)
     assert "a start-up of vLLM is there too, before it; wanted a file for each" in log.notes
     assert logged(second + first).engine == "vllm"
+
+
+def test_llama_cpp_that_only_tries_allocates_nothing():
+    log = logged(SEEN["llama.cpp that tries first"][1].partition("print_info: no_alloc = 0")[0])
+    assert log.cache is None
+
+
+def test_a_model_in_parts_has_several_buffers_on_a_device():
+    buffer = "load_tensors:   CPU_Mapped model buffer size = {} MiB\n"
+    log = logged(buffer.format("100.00") + buffer.format("50.50") + cells(16, 512, 8))
+    assert log.weights.m_as("MiB") == 150.5
+
+
+def test_blocks_of_tensorrt_llm_are_tokens():
+    text = "[TensorRT-LLM][INFO] Number of blocks in KV cache primary pool: 631\n"
+    assert logged(text).tokens is None
+    assert logged(text + "[TensorRT-LLM][INFO] Number of tokens per block: 64.\n").tokens == quantity("40384 token")
+
+
+def test_one_explanation_holds_for_all_figures():
+    """A cache in fp8 would hold twice as many sequences, but not these tokens."""
+    tokens, concurrency = compared(logged(v1(69.66, 652_144, 4096, 318.43)), dense(28, 8, 128, heads=16))
+    assert tokens.explanation == AS_PREDICTED
+    assert not concurrency.closed
 
 
 def test_ollama_with_the_llama_cpp_inside():
@@ -643,6 +685,8 @@ def test_what_users_write_is_no_line_of_the_engine():
 
 def test_a_log_cut_within_its_last_line():
     whole = v1(69.66, 652_144)
+    start = whole[: whole.index("69.66") + 3]
+    assert logged(v1(None, 16) + start).cache is None
     assert logged(whole[:-12]).tokens is None  # the count may have gone on
     assert logged(v1(None, 652_144) + "# GPU blocks: 13").notes[-1].startswith("the last line has no end")
     assert logged(whole).notes == ()

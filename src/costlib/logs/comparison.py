@@ -543,7 +543,7 @@ def _of_llama_cpp(log, model, kv_precision, ranks):
     missing = {kind for kind, _ in sizes(model)} - shown
     if main and missing and shown <= {kind for kind, _ in sizes(model)}:
         only = [(kind, size) for kind, size in sizes(model) if kind in shown]
-        changes.insert(1, (f"the log does not show the {' and '.join(sorted(missing))} part", lambda: only))
+        changes.append((f"the log does not show the {' and '.join(sorted(missing))} part", lambda: only))
     yield _size_of_llama_cpp("cache", log.cache.m_as("byte"), changes, None, half)
 
 

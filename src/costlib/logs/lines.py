@@ -127,7 +127,7 @@ COLOUR = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|#033)\[[0-9;]*[A-Za-z]")
 
 
 def cleaned(text):
-    """A line without colours, the wrapping of a container's log, and bytes that are no text."""
+    """A line without colours, the wrapping of a container's log, and the zeros of UTF-16, as a PowerShell writes it."""
     text = text.rstrip("\r\n")
     if text.startswith("{"):
         text = _unwrapped(text)
@@ -147,7 +147,7 @@ def _unwrapped(text):
 
 
 def lines_of(file):
-    """The lines of a binary file, a longer one cut; in UTF-16 if it begins so, as a PowerShell writes it.
+    """The lines of a binary file, a longer one cut.
 
     Parameters
     ----------
@@ -159,9 +159,7 @@ def lines_of(file):
     iterator of str
         Each with its line end, and none longer than :data:`LONGEST` and one more.
     """
-    start = file.peek(2)[:2] if hasattr(file, "peek") else b""
-    encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    text = io.TextIOWrapper(file, encoding=encoding, errors="replace")
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace")
     try:
         while line := text.readline(LONGEST + 1):
             yield line
