@@ -332,6 +332,50 @@ def test_gigabytes_that_are_gibibytes_are_read_so():
     assert not row.closed and 0.004 < row.difference < 0.005
 
 
+def test_padding_and_rotations_are_no_parameters():
+    fields = {"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 8}
+    fields |= {"hidden_size": 1024, "intermediate_size": 4096, "vocab_size": 32_001, "tie_word_embeddings": False}
+    model = read_table({**fields, "max_position_embeddings": 4096, "dtype": "bfloat16"}, "config.json")
+    size = model.parameters.total * 2
+    padding, rotations = 63 * 1024 * 2 * 2, 4096 * 128 * 2
+    for more, said in [
+        (0, AS_PREDICTED),
+        (padding, "the table of tokens is padded to a multiple of 64"),
+        (
+            padding + rotations,
+            "a table of rotations, 4,096 tokens × 128 in 16 bits, is no parameter, and the table of tokens is padded",
+        ),
+        (2 * padding, "not explained"),
+    ]:
+        (row,) = compared(logged(f"Loading model weights took {(size + more) / 2**30:.4f} GB\n"), model)
+        assert row.explanation.startswith(said)
+    (row,) = compared(logged(f"Model loading took {size / 1e9:.4f} GiB and 1.0 seconds\n"), model)
+    assert row.explanation == "the size is in GB, not in GiB"
+
+
+@pytest.mark.parametrize(
+    "config, why",
+    [
+        ("pipeline_parallel_size=2", "each of 2 pipeline stages has other layers"),
+        (
+            "dtype=torch.bfloat16)\nMultiplying the GPU KV cache size by the cp_world_size 4",
+            "contexts are split over 4",
+        ),
+    ],
+)
+def test_what_is_not_known_is_not_predicted(config, why):
+    text = f"Initializing a V1 LLM engine (v0.15.0) with config: model='m', {config}\n{v1(3.0, 16_000)}"
+    (row,) = compared(logged(text), LLAMA_8B)
+    assert (row.predicted, row.closed) == (None, False)
+    assert row.explanation.startswith(f"not predicted: {why}")
+
+
+def test_weights_that_the_log_calls_quantised_are_not_predicted_from_16_bits():
+    text = "Initializing a V1 LLM engine (v0.15.0) with config: model='m', quantization=awq\n" + RUN_20K
+    row = compared(logged(text), LLAMA_8B)[0]
+    assert (row.what, row.predicted) == ("weights", None)
+
+
 def test_a_latent_stands_on_every_rank():
     """V32, https://github.com/vllm-project/vllm/issues/51454: eight ranks hold no more of a latent than one."""
     model, pool = latent(61), v1(40.0, 16 * math.floor(40 * 2**30 / (61 * 576 * 2 * 16)))
@@ -575,7 +619,7 @@ def test_only_some_ranks_say_what_their_weights_take():
         "Initializing a V1 LLM engine (v0.11.0) with config: model='m', tensor_parallel_size=8, dtype=torch.bfloat16\n"
     )
     log = logged(config + "(Worker_TP0 pid=1) Model loading took 17.00 GiB and 3 seconds\n")
-    assert "1 of 8 ranks says what its weights take; the others are not in the sum" in log.notes
+    assert "1 of 8 ranks say what their weights take; the others are not in the sum" in log.notes
 
 
 def test_the_last_complete_start_up_counts():

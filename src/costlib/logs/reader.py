@@ -394,7 +394,7 @@ def _of_the_ranks(ranks, settings, said):
     count = settings.get("tensor_parallel", 1)
     speaking = [rank for rank in ranks if rank.weights is not None]
     if not said.get("layered") and 0 < len(speaking) < count:
-        yield f"{len(speaking)} of {count} ranks says what its weights take; the others are not in the sum"
+        yield f"{len(speaking)} of {count} ranks say what their weights take; the others are not in the sum"
     if (stages := settings.get("pipeline_parallel", 1)) > 1:
         yield f"{stages} pipeline stages hold different layers: the sizes of a rank are those of its layers"
     sizes = [rank.cache for rank in ranks if rank.cache is not None]
