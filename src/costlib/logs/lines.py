@@ -18,7 +18,8 @@ LONGEST = 2**16  # characters of a line; a longer one holds a prompt, not a figu
 
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "n": 1, "share": 1, "%": 0.01}
 SIZES = {"", "K", "M", "G", "T"}
-NUMBER = r"[-+]?(?:\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf)"
+# Of bounded length, so that a line of digits alone is not tried from each of them to its end.
+NUMBER = r"(?<![\d.,])[-+]?(?:\d[\d,]{0,24}(?:\.\d{1,24})?(?:[eE][-+]?\d{1,4})?(?![\d,]*\d)|nan|inf)"
 SIZE = rf"{NUMBER} ?[KMGT]?i?B"
 MOST = {"n": 1e15, "share": 1e6, "%": 1e3}  # beyond which a number is not credible; of sizes, an exbibyte
 EXBIBYTE = 2**60

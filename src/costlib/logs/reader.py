@@ -350,10 +350,10 @@ def _log(engine, said, speakers, state, notes, reader):
         block=_of("token", said.get("block")),
         blocks=said.get("blocks"),
         context_limit=_of("token", said.get("context_limit")),
-        concurrency=said.get("concurrency"),
+        concurrency=_plain(said.get("concurrency")),
         sequences=said.get("sequences"),
         kv_format=said.get("kv_format"),
-        utilisation=said.get("utilisation"),
+        utilisation=_plain(said.get("utilisation")),
         memory=_bytes(min(memory.values())) if memory else None,
         needed=_bytes(said.get("needed")),
         refused=said.get("refused"),
@@ -404,6 +404,10 @@ def _of_the_ranks(ranks, settings, said):
 
 def _bytes(value):
     return None if value is None else Quantity(float(round(value)), "byte")
+
+
+def _plain(value):
+    return None if value is None else float(value)
 
 
 def _of(unit, value):
