@@ -951,13 +951,13 @@ SPACES = b" " * 2**20
 
 @pytest.mark.parametrize("filling", ["1", "9,", "1.1", " from x", "= ", "mem ", "size="])
 def test_no_line_takes_long(filling):
-    """Of what fits a pattern almost, again and again: a tenth of a second for each at most."""
+    """Of what fits a pattern almost, again and again: half a second for each at most."""
     for line in (line for module in ENGINES.values() for line in module.LINES):
         text = line.key + filling * ((LONGEST - 2 * len(line.key)) // len(filling)) + line.key
         start = time.process_time()
         with contextlib.suppress(ValueError):
             line.read(text)
-        assert time.process_time() - start < 0.1, line.text
+        assert time.process_time() - start < 0.5, line.text
 
 
 @pytest.mark.parametrize("size", [2**26])
