@@ -54,7 +54,7 @@ def trace(
     with _progress():
         found = traces.read(file, columns, session, memory)
         summary = traces.summary(found)
-    answer = _answer(file, found, summary, cap)
+    answer = _answer(found, summary, cap)
     print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
 
 
@@ -93,11 +93,11 @@ def _progress():
     return Console(stderr=True).status("Reading the trace ...")
 
 
-def _answer(file, found, summary, cap):
+def _answer(found, summary, cap):
     """The whole answer, in quantities and plain numbers."""
     lengths = summary.lengths
     return {
-        "file": file,
+        "file": found.where,
         "format": found.format,
         "columns": dict(summary.columns),
         "rows": summary.rows,
