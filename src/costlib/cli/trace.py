@@ -52,12 +52,7 @@ def trace(
     """Say how long sessions are and how sure that is, how they grow, wait, arrive, and share their prefixes."""
     from costlib.cli.printed import plain, print_json, print_text
 
-    columns = _columns(column)
-    traces = _traces()
-    with _progress():
-        found = traces.read(file, columns, session, memory)
-        summary = traces.summary(found)
-    answer = _answer(found, summary, cap)
+    answer = _answer(*read_trace(file, column, session, memory), cap)
     print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
 
 

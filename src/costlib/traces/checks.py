@@ -32,6 +32,7 @@ def checked(connection, reading):
     connection : ibis backend
         The DuckDB that has the views.
     reading : Reading
+        How rows become requests or sessions, and of which source.
 
     Returns
     -------

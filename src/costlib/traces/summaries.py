@@ -61,6 +61,7 @@ def summary(trace):
     Parameters
     ----------
     trace : Trace
+        As :func:`~costlib.traces.trace.read` gives it.
 
     Returns
     -------
