@@ -7,6 +7,7 @@ same format with figures that were seen in a log that cannot be cited.
 
 import contextlib
 import io
+import itertools
 import json
 import math
 import random
@@ -24,7 +25,7 @@ from costlib.cli import main
 from costlib.logs import compared, fitted, lines_of, point, read
 from costlib.logs.comparison import AS_PREDICTED
 from costlib.logs.lines import LONGEST
-from costlib.logs.reader import ENGINES, MOST_READINGS
+from costlib.logs.reader import ENGINES, LONGEST_SHAPE, MOST_READINGS, MOST_SHAPES, Reader
 from costlib.model_config import read as read_config
 from costlib.model_config import read_table
 from costlib.model_config.precision import precision_of
@@ -989,6 +990,19 @@ def test_a_long_log_takes_no_memory():
     assert peak < 2**20
 
 
+def test_lines_alike_but_for_numbers_are_searched_for_patterns_once():
+    """So a long log is read several times as fast; what is remembered of it is bounded."""
+    reader = Reader()
+    for number in range(2_000):
+        reader.take([V1_LINE.format(number % 7, 0, "", number % 100, 50), f"INFO: 10.0.0.{number} - POST 200 OK\n"])
+    assert len(reader.shapes) == 2
+    assert (reader.known, reader.unknown, reader.number) == (2_000, 2_000, 4_000)
+    words = ["".join(letters) + "\n" for letters in itertools.product("abcdefgh", repeat=5)]
+    reader.take(words)
+    reader.take(["z" * LONGEST_SHAPE + "\n"])
+    assert len(reader.shapes) <= MOST_SHAPES
+
+
 def test_a_start_up_without_end_is_bounded():
     log = read(f"llama_context: n_ctx = {n + 1}\n" for n in range(2 * MOST_READINGS))
     assert any(note.startswith("a start-up of more than 5,000 lines") for note in log.notes)
@@ -1026,6 +1040,7 @@ LINES = [(engine, line) for engine, module in ENGINES.items() for line in module
 @pytest.mark.parametrize("engine, line", LINES, ids=lambda each: getattr(each, "key", each))
 def test_a_line_has_its_key_and_no_numbers_of_unknown_units(engine, line):
     assert not re.search(r"<\w+:", line.pattern.pattern)
+    assert not re.search(r"[\d\"\\\0]", line.key)  # what may be left out, or be escaped, where a key is looked for
     assert line.role in ("", "begins", "loads", "runs", "model")
 
 

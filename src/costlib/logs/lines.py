@@ -66,17 +66,20 @@ class Line:
     since: str = ""
     role: str = ""
     pattern: re.Pattern = field(init=False, repr=False, compare=False)
+    groups: tuple = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "pattern", re.compile(re.sub(r"<(\w+):([\w%]+)>", _group, self.text)))
+        pattern = re.compile(re.sub(r"<(\w+):([\w%]+)>", _group, self.text))
+        object.__setattr__(self, "pattern", pattern)
+        object.__setattr__(self, "groups", tuple(_named(group) for group in pattern.groupindex))
 
     def read(self, text):
         """The values in a line, by name; None if it is another line, and ValueError where a number is not credible."""
         if self.key not in text or not (found := self.pattern.search(text)):
             return None
         return {
-            name.partition("__")[0]: _value(name, given)
-            for name, given in found.groupdict().items()
+            name: _value(name, unit, given)
+            for (name, unit), given in zip(self.groups, found.groups(), strict=True)
             if given is not None
         }
 
@@ -101,12 +104,16 @@ def _group(found):
     return f"(?P<{name}__{unit}>{SIZE if unit == 'size' else NUMBER})"
 
 
-def _value(name, given):
+def _named(group):
+    """Name and unit of a group of a pattern."""
+    name, _, unit = group.partition("__")
+    return name, "%" if unit == "share_of_100" else unit
+
+
+def _value(name, unit, given):
     """A number in bytes, a count or a share; a text as it is."""
-    name, _, unit = name.partition("__")
     if not unit:
         return given.strip()
-    unit = "%" if unit == "share_of_100" else unit
     if unit == "size":
         given, unit = _size(given)
     value = float(given.replace(",", "")) * UNITS[unit]
@@ -132,7 +139,7 @@ def cleaned(text):
     text = text.rstrip("\r\n")
     if text.startswith("{"):
         text = _unwrapped(text)
-    if "[" in text:
+    if "\x1b[" in text or "1b[" in text or "033[" in text:  # a quick look
         text = COLOUR.sub("", text)
     return text.replace("\0", "")
 

@@ -24,6 +24,8 @@ INSIDE = {"ollama": "llama.cpp"}  # whose lines stand among those of the other
 MOST_READINGS = 5000  # of one start-up; the longest published ones have some 300
 MOST_NOTES = 20
 TOGETHER = 128  # lines that are looked at at once
+MOST_SHAPES, LONGEST_SHAPE = 4096, 512  # lines without their digits of which it is remembered what they may fit
+PASSED = b"0123456789\0"  # what a key never has
 WRITTEN = ("Received request", "Added request", "prompt: ")  # what users wrote may look like a line of an engine
 SHOWN = {
     "vllm": ("Model loading took … GiB", "Available KV cache memory: … GiB", "# GPU blocks: …"),
@@ -88,41 +90,62 @@ class Reader:
             for engine, module in ENGINES.items()
             for line in module.LINES
         ]
-        self.keys = {line.key for line, *_ in self.table}
+        self.keys = {line.key.encode() for line, *_ in self.table}
+        self.shapes = {}
 
     def take(self, lines):
-        """Some lines, with or without their ends; patterns of which none of them has the key are not tried on each."""
-        texts = [None if len(raw) > LONGEST else cleaned(raw) for raw in lines]
-        together = "\n".join(filter(None, texts))
-        keys = {key for key in self.keys if key in together}
-        table = [row for row in self.table if row[0].key in keys]
-        written = any(mark in together for mark in WRITTEN)
-        for raw, text in zip(lines, texts, strict=True):
-            self.number += 1
-            self.too_long += text is None
-            self.nul |= "\0" in raw
+        """Some lines, with or without their ends."""
+        if not self.known:
+            self.nul = self.nul or any("\0" in raw for raw in lines)
+        before = self.known
+        for number, (raw, table) in enumerate(zip(lines, self._tables(lines), strict=True), self.number + 1):
             self.cut = False
-            known = (
-                bool(text) and not (written and any(mark in text for mark in WRITTEN)) and self._known(raw, text, table)
-            )
-            self.known += known
-            self.unknown += not known and text is not None
+            if table and self._known(number, raw, table):
+                self.known += 1
+        self.number += len(lines)
+        self.unknown += len(lines) - (self.known - before)
 
-    def _known(self, raw, text, table):
+    def _tables(self, lines):
+        """The patterns that each line may fit: those whose key it has.
+
+        A log repeats its lines, but for numbers. No key has a digit, so a line without its digits has the same keys,
+        or more; of those lines it is remembered, and the others are searched for a key all at once.
+        """
+        shapes = [b"" if len(raw) > LONGEST else raw.encode(errors="replace").translate(None, PASSED) for raw in lines]
+        if len(self.shapes) > MOST_SHAPES:
+            self.shapes.clear()
+        tables = {shape: self.shapes.get(shape) for shape in shapes}
+        fresh = [shape for shape, table in tables.items() if table is None]
+        together = b"".join(fresh)
+        keys = [key for key in self.keys if key in together] if fresh else ()
+        for shape in fresh:
+            found = {key for key in keys if key in shape}
+            tables[shape] = tuple(row for row in self.table if row[0].key.encode() in found) if found else ()
+            if len(shape) <= LONGEST_SHAPE:
+                self.shapes[shape] = tables[shape]
+        self.too_long += sum(len(raw) > LONGEST for raw in lines)
+        return [tables[shape] for shape in shapes]
+
+    def _known(self, number, raw, table):
         """Whether a line fits a pattern; what it says goes to the start-up of its engine."""
-        known = False
+        text, known = cleaned(raw), False
+        if any(mark in text for mark in WRITTEN):
+            return False
         for line, engine, family, rank_of in table:
             try:
                 values = line.read(text)
             except ValueError as error:
-                self._note(f"line {self.number:,}: {error} is not credible, and was passed over")
+                self._note(f"line {number:,}: {error} is not credible, and was passed over")
                 known = True
                 continue
             if values is None:
                 continue
             known = True
             self.own[engine] += 1
-            self.states[family].take(Reading(self.number, line, rank_of(text), values))
+            if line.role == "runs":
+                self.states[family].use.take(values)
+            else:
+                self.states[family].take(Reading(number, line, rank_of(text), values))
             self.cut |= not raw.endswith("\n") and line.ends(text)
         return known
 
@@ -178,14 +201,10 @@ class State:
         self.use = Using()
 
     def take(self, reading):
-        role = reading.line.role
-        if role == "runs":
-            self.use.take(reading.values)
-            return
         if self._anew(reading):
             self.close()
             self.current = Found()
-        if role == "begins":
+        if reading.line.role == "begins":
             self.current.begun.add((reading.line, reading.rank))
         self.current.take(reading)
 
@@ -366,7 +385,7 @@ def _log(engine, said, speakers, state, notes, reader):
         readings=tuple(state.best().readings),
         starts=state.starts,
         known=reader.known,
-        unknown=reader.unknown + reader.too_long,
+        unknown=reader.unknown,
     )
 
 
