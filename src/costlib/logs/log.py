@@ -204,6 +204,8 @@ class Log:
         """Of an engine that gives each slot its cells at the start."""
         if self.sequences is None or self.context_limit is None:
             return None
+        if context > self.context_limit.m_as("token"):
+            return 0
         if self.settings.get("unified") and self.tokens is not None:
             return min(self.sequences, self.tokens.m_as("token") // context)
-        return self.sequences if context <= self.context_limit.m_as("token") else 0
+        return self.sequences

@@ -169,7 +169,7 @@ class Reader:
         """What is to be said of the whole file."""
         if state.starts > 1:
             yield f"{state.starts} start-ups came to their end; the last counts"
-        if state.finished not in (None, state.current) and state.current.begun:
+        if state.finished not in (None, state.current) and state.current.last_number:
             yield "a start-up after it did not come to its end"
         for other in self.states.values():
             if other is not state and other.finished is not None:
@@ -198,12 +198,15 @@ class State:
         self.engine, self.module = engine, ENGINES[engine]
         self.current, self.finished = Found(), None
         self.starts = 0
+        self.lasting = {}  # what a server says once, before several start-ups
         self.use = Using()
 
     def take(self, reading):
         if self._anew(reading):
             self.close()
-            self.current = Found()
+            self.current = Found(list(self.lasting.values()))
+        if reading.line.role == "server":
+            self.lasting[reading.line] = reading
         if reading.line.role == "begins":
             self.current.begun.add((reading.line, reading.rank))
         self.current.take(reading)
@@ -212,12 +215,15 @@ class State:
         """Whether a line opens a new start-up: a first line that was there, or weights after a pool."""
         now, role = self.current, reading.line.role
         if role == "begins":
-            return (reading.line, reading.rank) in now.begun or (self._complete(now) and not now.begun)
-        ended = getattr(self.module, "ended", self._complete)
-        return role == "loads" and ended(now) and reading.rank in now.loaded
+            return (reading.line, reading.rank) in now.begun or (self._ended(now) and not now.begun)
+        return role == "loads" and self._ended(now) and reading.rank in now.loaded
 
     def _complete(self, found):
         return ollama.complete(found) if self.engine == "llama.cpp" else self.module.complete(found)
+
+    def _ended(self, found):
+        module = ollama if self.engine == "llama.cpp" else self.module
+        return getattr(module, "ended", self._complete)(found)
 
     def close(self):
         if self._complete(self.current):
@@ -410,7 +416,7 @@ def _ranks(weights, caches, memory, held):
 
 def _of_the_ranks(ranks, settings, said):
     """Notes on ranks that do not speak, and on pools that differ."""
-    count = settings.get("tensor_parallel", 1)
+    count = max(settings.get("tensor_parallel", 1), len(ranks))
     speaking = [rank for rank in ranks if rank.weights is not None]
     if not said.get("layered") and 0 < len(speaking) < count:
         yield f"{len(speaking)} of {count} ranks say what their weights take; the others are not in the sum"

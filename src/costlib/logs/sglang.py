@@ -16,6 +16,7 @@ LINES = (
     ),
     Line("server_args=", r"\btp_size=<tensor_parallel:n>"),
     Line("server_args=", r"\bdp_size=<data_parallel:n>"),
+    Line("server_args=", r"\benable_dp_attention=(?P<attention_replicas>True)", "0.4 to 0.6"),
     Line("server_args=", r"\bkv_cache_dtype=['\"](?P<kv_format>\w+)"),
     Line("server_args=", r"\bmem_fraction_static=<utilisation:share>"),
     Line("server_args=", r"\bspeculative_algorithm=['\"](?P<drafting>\w+)"),
@@ -126,6 +127,11 @@ def assembled(found):
     }
     if any(kind == "draft" for pools in per_rank.values() for kind, *_ in pools):
         found.note("a draft has a pool of its own, which is in that of the rank; its weights are in the sum")
+    if found.has("attention_replicas"):
+        settings["attention_parallel"] = max(1, settings.get("tensor_parallel", 1) // settings.get("data_parallel", 1))
+    replicas = {group[1] for rank in found.ranks_spoken() if (group := re.search(r"DP(\d+)", rank))}
+    if len(replicas) > 1:
+        found.note(f"{len(replicas)} replicas of attention serve side by side; tokens are those of one")
     if found.has("slots"):
         settings["recurrent_slots"] = found.least("slots")
     return {

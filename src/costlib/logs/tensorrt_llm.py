@@ -16,6 +16,7 @@ LINES = (
         r"Memory used after loading model weights \(inside torch\) in memory usage profiling: <weights:GiB> GiB",
         "0.19 to 1.2",
     ),
+    Line("device total memory", r"device total memory <memory:GiB> GiB", "0.19 to 1.2"),
     Line("bytes for k/v cache", r"Allocate <cache:B> bytes for k/v cache", "0.5 to 0.9"),
     Line("tokens in paged KV cache", r"Using <tokens:n> tokens in paged KV cache", "0.5 to 0.9"),
     Line(
