@@ -1263,9 +1263,9 @@ def test_states_are_kept_once_where_nothing_is_speculated_or_cached():
 def test_windows_are_whole_where_the_log_says_so():
     model = windowed("gemma2", 26, 4, 256, 4096)
     text = v1(10, 10 * 2**30 // (26 * 2 * 4 * 256 * 2 * 16) * 16, 32_768, 3.08)
-    assert compared(logged(text), model)[1].explanation == "windows are counted whole"
+    assert compared(logged(text), model)[0].explanation == "windows are counted whole"
     said = "WARNING Hybrid KV cache manager is disabled for this hybrid model\n"
-    assert compared(logged(said + text), model)[1].explanation == AS_PREDICTED
+    assert [row.explanation for row in compared(logged(said + text), model)] == [AS_PREDICTED] * 2
 
 
 def test_a_layout_with_scales_is_not_predicted_from_its_elements():
@@ -1300,7 +1300,13 @@ def test_weights_of_a_file_are_not_those_of_another_format():
 
 def test_weights_that_may_be_quantised_are_said_to_be():
     (row,) = compared(logged("Model loading took 5.5 GiB and 3 seconds\n"), LLAMA_8B)
-    assert row.explanation.endswith("; they may be quantised, which the log does not say")
+    assert "; they may be quantised, or split over ranks that do not speak, which the log" in row.explanation
+    (row,) = compared(logged("Model loading took 7.48 GiB and 3 seconds\n"), LLAMA_8B)
+    assert row.explanation == "heads are split over 2 ranks"
+    (row,) = compared(
+        logged(STATED.format("None", 1, "auto") + "Model loading took 7.48 GiB and 3 seconds\n"), LLAMA_8B
+    )
+    assert not row.closed
 
 
 def test_experts_of_replicas_are_not_predicted():
@@ -1322,6 +1328,29 @@ def test_the_budget_is_that_of_the_rank_whose_pool_counts():
     text = line.format("", "", "3.00", "8.82") + line.format(other, other, "0.25", "11.57")
     row = compared(logged(text), LLAMA_8B, tensor_parallel=2)[-1]
     assert (row.what, row.explanation) == ("cache, from its budget", AS_PREDICTED)
+
+
+def test_tokens_that_are_derived_are_explained_with_what_they_come_from():
+    """https://github.com/noonghunna/club-3090/issues/612; without a pool nothing is predicted from them, as in …/295."""
+    model, said = (
+        hybrid(40, 16, 2, 16, 32),
+        "non-default args: {'kv_cache_dtype': 'fp8', 'max_num_batched_tokens': 8192}\n",
+    )
+    concurrency, tokens = compared(logged(said + v1(5.98, 567_978, 131_072, 4.33)), model)
+    assert concurrency.explanation.startswith("2 pages of recurrent state a sequence")
+    assert tokens.explanation.startswith("concurrency times the context limit, as newer versions print it")
+    (row,) = compared(logged(said + v1(None, 620_944, 262_144, 2.37)), hybrid())
+    assert row.explanation == ("not predicted: its pool is not printed, and its tokens are no measure of their own")
+
+
+@pytest.mark.parametrize("tokens, count", [(16_384, 2), (16_368, 1), (16_352, 1)])
+def test_a_concurrency_is_not_rounded_up_to_a_session(tokens, count):
+    """2.00 is printed from 1.995 on: the tokens, where they agree, say more."""
+    log = logged(v1(3.0, tokens, 8192, f"{tokens / 8192:.2f}"))
+    assert log.sessions().magnitude == count
+    for printed, count in (("2.00", 1), ("2.01", 2), ("1.00", 1), ("0.99", 0)):
+        text = f"Maximum concurrency for 8,192 tokens per request: {printed}x\n"
+        assert logged(text).sessions().magnitude == count
 
 
 # The tables

@@ -7,7 +7,7 @@ from dataclasses import replace
 from costlib.model_config.precision import precision_of
 from costlib.schema import InputError
 
-__all__ = ["other_formats", "other_ranks", "precision", "ranks_of", "split", "whole"]
+__all__ = ["RANKS", "other_formats", "other_ranks", "precision", "ranks_of", "split", "whole"]
 
 RANKS = (1, 2, 4, 8, 16)
 FORMATS = ("bf16", "fp8", "nvfp4")

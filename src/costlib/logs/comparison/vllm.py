@@ -65,12 +65,26 @@ def pools(log, model, kv_precision, tensor_parallel):
     case = _case(log, model, kv_precision, tensor_parallel)
     if log.block is not None and model.states:
         yield _block(case, log)
-    if log.tokens is not None and pool:
-        yield _tokens(case, log, pool, length)
-    if log.concurrency is not None and length and (pool or log.tokens is not None):
-        yield _concurrency(case, log, pool, length)
+    yield from _in_their_order(
+        _derived(log, model),
+        lambda: _tokens(case, log, pool, length) if log.tokens is not None and pool else None,
+        lambda: _concurrency(case, log, pool, length) if log.concurrency is not None and length else None,
+    )
     if log.needed is not None and length:
         yield _needed(case, log, length)
+
+
+def _derived(log, model):
+    """Whether the tokens may be the printed concurrency times the limit, so that they are no measure of their own."""
+    if log.hybrid is not None or None in (log.tokens, log.concurrency, log.context_limit):
+        return False
+    return bool(model.states) or any(cache.window is not None for cache in model.caches)
+
+
+def _in_their_order(derived, tokens, concurrency):
+    """What is measured first, since what explains it holds for what is derived from it."""
+    found = (concurrency(), tokens()) if derived else (tokens(), concurrency())
+    yield from (each for each in found if each is not None)
 
 
 def _why_not(log, model):
@@ -287,6 +301,10 @@ def _other_rank(case, log, length):
 
 def _concurrency(case, log, pool, length):
     """Sequences at the limit, from the pool, or from the tokens where it is not printed."""
+
+    if not pool and (log.tokens is None or _derived(log, case.model)):
+        why = "its pool is not printed" + (", and its tokens are no measure of their own" if log.tokens else "")
+        return not_predicted("concurrency", log.concurrency, why)
 
     def concurrency(model, settings):
         held = _held(model, settings, length)

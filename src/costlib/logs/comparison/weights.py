@@ -3,6 +3,7 @@
 import re
 
 from costlib.logs.comparison.judged import judged, not_predicted
+from costlib.logs.comparison.settings import RANKS, split
 from costlib.model_config.precision import precision_of
 from costlib.serving import weight_bytes
 from costlib.units import Quantity
@@ -34,6 +35,9 @@ def weights(log, model, ranks):
     ]
     decimal = expected * 2**30 / 1e9
     candidates.append(("the size is in GB, not in GiB", lambda: (decimal, decimal)))
+    if log.engine in SPLIT and ranks == 1 and "tensor_parallel" not in log.settings:
+        parts = ((split(n), expected / n) for n in RANKS if n > 1)
+        candidates += [(name, lambda part=part: (part, part)) for name, part in parts]
     otherwise = _otherwise(log, printed / expected, speaking, ranks, model)
     yield judged("weights", printed, "byte", log.rounding.get("weights", 0.0), (expected,) * 2, candidates, otherwise)
 
@@ -72,7 +76,7 @@ def _replicas(log):
 def _otherwise(log, ratio, speaking, ranks, model):
     """What is to be said of a difference that nothing closes."""
     if ratio < FEWER and model.weights is None and "quantisation" not in log.settings:
-        return "they may be quantised, which the log does not say"
+        return "they may be quantised, or split over ranks that do not speak, which the log does not say"
     if log.engine == "sglang":
         return "it is what loading took of the card's free memory, whatever took it"
     if log.engine in SPLIT and speaking != ranks:
