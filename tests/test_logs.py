@@ -595,7 +595,7 @@ def test_each_rank_speaks_and_the_least_pool_counts():
         ("(VllmWorkerProcess pid=2607784)", "worker 2607784"),
         ("(Worker_TP1 pid=9)", "TP1"),
         ("(Worker_PP0_TP1 pid=9)", "PP0_TP1"),
-        ("(RayWorkerWrapper pid=8, ip=10.0.0.2)", "worker 8"),
+        ("(RayWorkerWrapper pid=8, ip=10.0.0.2)", "worker 8 on 10.0.0.2"),
         ("(EngineCore_DP0 pid=7)", "EngineCore_DP0"),
         ("INFO 05-01", "rank 0"),
     ],
@@ -680,6 +680,21 @@ def test_several_engines_in_one_file():
     assert (log.engine, log.known) == ("sglang", 3)
     assert "a start-up of vLLM is there too, before it; wanted a file for each" in log.notes
     assert logged(second + first).engine == "vllm"
+
+
+MIXED = "several engines write into this log at once, and their figures are mixed; wanted a file for each"
+
+
+@pytest.mark.parametrize(
+    "one, other", [("(EngineCore_DP0 pid=187) ", "(EngineCore_DP0 pid=188) "), ("svc-a-1  | ", "svc-b-1  | ")]
+)
+def test_engines_that_write_at_once_are_said_to(one, other):
+    first = [one + line for line in RUN_20K.splitlines(keepends=True)]
+    second = [other + line for line in RUN_29K.splitlines(keepends=True)]
+    mixed = "".join(itertools.chain(*itertools.zip_longest(first, second, fillvalue="\n")))
+    assert MIXED in logged(mixed).notes
+    for text in ("".join(first), "".join(first + second), "".join(first[:2] + second)):
+        assert MIXED not in logged(text).notes
 
 
 def test_llama_cpp_that_only_tries_allocates_nothing():

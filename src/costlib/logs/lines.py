@@ -12,7 +12,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["LONGEST", "Line", "Printed", "Reading", "cleaned", "lines_of"]
+__all__ = ["LONGEST", "Line", "Printed", "Reading", "cleaned", "lines_of", "writer_of"]
 
 LONGEST = 2**16  # characters of a line; a longer one holds a prompt, not a figure
 
@@ -90,12 +90,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one line said: its number, the pattern, the rank that spoke, and the values."""
+    """What one line said: its number, the pattern, the rank that spoke, the values, and which process wrote it."""
 
     number: int
     line: Line
     rank: str
     values: dict
+    writer: str = ""
 
 
 def _group(found):
@@ -142,6 +143,15 @@ def cleaned(text):
     if "\x1b[" in text or "1b[" in text or "033[" in text:  # a quick look
         text = COLOUR.sub("", text)
     return text.replace("\0", "")
+
+
+CONTAINER, PROCESS = re.compile(r"([A-Za-z][\w.-]*)\s+\| |\[pod/(\S+)\]"), re.compile(r"\bpid=(\d+)")
+
+
+def writer_of(text):
+    """Container and process that wrote a line, as far as it says."""
+    container, process = CONTAINER.match(text), PROCESS.search(text)
+    return f"{container[0] if container else ''}{process[1] if process else ''}"
 
 
 def _unwrapped(text):

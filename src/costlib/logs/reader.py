@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from costlib.logs import llama_cpp, ollama, sglang, tensorrt_llm, vllm
-from costlib.logs.lines import LONGEST, Reading, cleaned
+from costlib.logs.lines import LONGEST, Reading, cleaned, writer_of
 from costlib.logs.log import Log, Pool, Rank, Use
 from costlib.schema import InputError
 from costlib.units import Quantity
@@ -145,7 +145,7 @@ class Reader:
             if line.role == "runs":
                 self.states[family].use.take(values)
             else:
-                self.states[family].take(Reading(number, line, rank_of(text), values))
+                self.states[family].take(Reading(number, line, rank_of(text), values, writer_of(text)))
             self.cut |= not raw.endswith("\n") and line.ends(text)
         return known
 
@@ -250,16 +250,30 @@ class Found:
     notes: list = field(default_factory=list)
     begun: set = field(default_factory=set)
     loaded: set = field(default_factory=set)
+    writers: dict = field(default_factory=dict)
     last_number: int = 0
 
     def take(self, reading):
         self.last_number = reading.number
+        self._check_writer(reading)
         if reading.line.role == "loads":
             self.loaded.add(reading.rank)
         if len(self.readings) < MOST_READINGS:
             self.readings.append(reading)
         elif len(self.readings) == MOST_READINGS:
             self.note(f"a start-up of more than {MOST_READINGS:,} lines that are known; the rest was passed over")
+
+    def _check_writer(self, reading):
+        """Say so if a process goes on after another one wrote as the same rank: each has its own start-up."""
+        if not reading.writer:
+            return
+        seen = self.writers.setdefault(reading.rank, [])
+        if reading.writer in seen[:-1]:
+            self.note(
+                "several engines write into this log at once, and their figures are mixed; wanted a file for each"
+            )
+        elif reading.writer not in seen and len(seen) < MOST_NOTES:
+            seen.append(reading.writer)
 
     def note(self, text):
         if text not in self.notes:

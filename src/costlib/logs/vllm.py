@@ -162,7 +162,7 @@ LINES = (
 
 PREFIX = re.compile(
     r"\((VllmWorker(?:Process)?|Worker\w*|EngineCore\w*|RayWorkerWrapper|RayWorkerVllm)"
-    r"((?: (?:TP|rank=)\d+)?) pid=(\d+)"
+    r"((?: (?:TP|rank=)\d+)?) pid=(\d+)(?:, ip=([\d.]+))?"
 )
 DEFAULT_BLOCK = 16
 
@@ -172,11 +172,11 @@ def rank_of(text):
     found = PREFIX.search(text)
     if not found:
         return ""
-    name, number, process = found.groups()
+    name, number, process, address = found.groups()
     if number:
         return "TP" + re.sub(r"\D", "", number)
     if name in ("VllmWorkerProcess", "VllmWorker") or name.startswith("Ray"):
-        return f"worker {process}"
+        return f"worker {process}" + (f" on {address}" if address else "")
     return name.removeprefix("Worker_")
 
 
