@@ -1368,6 +1368,47 @@ def test_a_concurrency_is_not_rounded_up_to_a_session(tokens, count):
         assert logged(text).sessions().magnitude == count
 
 
+def test_ranks_of_tensorrt_llm_that_do_not_say_which_they_are():
+    """https://github.com/triton-inference-server/tensorrtllm_backend/issues/396"""
+    text = "".join(f"[TensorRT-LLM][INFO] MPI size: 4, rank: {rank}\n" for rank in range(4))
+    text += (
+        4 * "[TensorRT-LLM][INFO] TRTGptModel maxSequenceLen: 2048\n[TensorRT-LLM][INFO] Loaded engine size: 3404 MiB\n"
+    )
+    log = logged(text + "[TensorRT-LLM][INFO] Number of tokens per block: 64.\n")
+    assert log.weights.m_as("MiB") == 4 * 3404
+    assert log.context_limit == quantity("2048 token")
+    one = "[TensorRT-LLM][INFO] MPI size: 4, rank: 0\n[TensorRT-LLM][INFO] Loaded engine size: 3404 MiB\n"
+    assert "1 of 4 ranks say what their weights take; the others are not in the sum" in logged(one).notes
+
+
+def test_two_pools_of_sglang_in_one_line():
+    log = logged("[2026-06] SWAKVPool mem usage: 79.94 GB, swa size: 798276, full size: 997846\n")
+    assert (log.cache.m_as("GiB"), log.tokens.magnitude) == (pytest.approx(79.94), 997_846)
+    assert log.sessions(quantity("1000 token")) is None
+    log = logged(CASES["S11"][1] + "[2026-08-15] SWAKVPool mem usage: 48.28 GB, swa size: 800000, full size: 1000000\n")
+    assert log.cache.m_as("GiB") == pytest.approx(48.28)
+
+
+def test_pools_of_layers_that_are_shared_out():
+    text = "".join(f"[2026 TP{n}] KV Cache is allocated. #tokens: 7632896, KV size: {size} GB\n"
+                   for n, size in ((0, "18.26"), (3, "9.13")))  # fmt: skip
+    said = "the ranks hold the same tokens in pools of different sizes, so they hold different layers or heads"
+    assert said in logged(text).notes
+
+
+def test_vllm_prints_two_decimals_without_their_zeros():
+    text = "max seq len (32768), ({} GiB KV cache is needed, which is larger than the available KV cache memory (1.1 GiB).\n"
+    log = logged("To serve at least one request with the model's " + text.format("1.8"))
+    assert log.rounding == {"cache": 0.005 * 2**30, "needed": 0.005 * 2**30}
+    assert not compared(log, dense(28, 4, 128))[0].closed  # 1.75
+
+
+def test_cells_that_slots_share_give_the_slope_of_all():
+    runs = [logged(f"llama_context: kv_unified = true\n{cells(n / 8, n, 32, seqs='4/1')}") for n in (4096, 8192)]
+    assert fitted(runs).growth.m_as("KiB/token") == pytest.approx(128)
+    assert fitted(runs).what == "the cells that 4 slots share"
+
+
 # The tables
 
 
@@ -1461,6 +1502,15 @@ def test_the_command_fits_a_line_through_runs(run, file):
     assert code == 0 and out.endswith("10 MiB and 131,072 B/token (0 MiB off at most)\n")
     fit = json.loads(run(*runs, "--json")[1])["fit"]
     assert (fit["bytes_per_token"], fit["constant_bytes"]) == pytest.approx((131_072, 10 * 2**20), abs=1)
+
+
+def test_the_command_names_the_file_that_gives_no_line(run, file):
+    one, other = file(self_size(128, 1024), "one.log"), file("# GPU blocks: 3, # CPU blocks: 1\n", "other.log")
+    code, out, err = run(one, other)
+    assert (code, out) == (2, "") and f"{other}: does not say a length and what it takes" in err
+    assert re.search(
+        r"[\d,]+ B ", run(file(v1(3.0, 16_000, 8000, 1.37), "a"), file(v1(3.0, 16_000, 4000, 2.77), "b"))[1]
+    )
 
 
 def test_the_command_explains_from_which_lines(run, file):

@@ -412,7 +412,10 @@ def _log(engine, said, speakers, state, notes, reader):
 def _rounding(said, weights):
     """What the printed figures may be off, in their units."""
     values = {"weights": sum(weights.values()), **{name: said.get(name) for name in ("cache", "needed", "concurrency")}}
-    return {name: value.half for name, value in values.items() if hasattr(value, "half")}
+    halves = {name: value.half for name, value in values.items() if hasattr(value, "half")}
+    if (most := said.get("half")) is not None:
+        halves |= {name: min(half, most) for name, half in halves.items() if name in ("cache", "needed")}
+    return halves
 
 
 def _ranks(weights, caches, memory, held):
@@ -436,9 +439,13 @@ def _of_the_ranks(ranks, settings, said):
         yield f"{len(speaking)} of {count} ranks say what their weights take; the others are not in the sum"
     if (stages := settings.get("pipeline_parallel", 1)) > 1:
         yield f"{stages} pipeline stages hold different layers: the sizes of a rank are those of its layers"
-    sizes = [rank.cache for rank in ranks if rank.cache is not None]
+    pools = [(rank.cache, rank.tokens) for rank in ranks if rank.cache is not None]
+    sizes, held = [size for size, _ in pools], {tokens for _, tokens in pools}
     if not said.get("layered") and len(sizes) > 1 and max(sizes) > 1.01 * min(sizes):
-        yield "the pools of the ranks differ; the least counts for all"
+        if len(held) == 1 and None not in held:
+            yield "the ranks hold the same tokens in pools of different sizes, so they hold different layers or heads"
+        else:
+            yield "the pools of the ranks differ; the least counts for all"
 
 
 def _bytes(value):

@@ -43,6 +43,7 @@ LINES = (
         r"\bmax_seq_len=<limit:n>, max_num_requests=<sequences:n>, max_num_tokens=",
         "0.16 to 1.2, PyTorch backend",
     ),
+    Line("maxSequenceLen:", r"TRTGptModel maxSequenceLen: <limit:n>", "0.11 to 0.20"),
     Line("maxNumSequences", r"maxNumSequences: <sequences:n>", "0.6 to 0.20"),
     Line("mMaxAttentionWindowSize", r"mMaxAttentionWindowSize: (?:\(<limit:n>\)|<limit_too:n>)", "0.6 to 0.20"),
     Line(
@@ -79,7 +80,7 @@ def assembled(found):
     ranks = found.last("tensor_parallel")
     return {
         "version": found.last("version"),
-        "weights": found.by_rank("weights"),
+        "weights": _weights(found, ranks),
         "caches": found.by_rank("cache"),
         "memory": found.by_rank("memory"),
         "cache": found.last("cache"),
@@ -92,3 +93,11 @@ def assembled(found):
         "settings": {"tensor_parallel": ranks} if ranks else {},
         "hybrid": len(windows) > 1 if tokens else None,
     }
+
+
+def _weights(found, ranks):
+    """By rank; in their order where each of several prints its part, and none says which it is."""
+    parts = found.all("weights")
+    if set(by_rank := found.by_rank("weights")) == {""} and len(parts) == ranks:
+        return {f"rank {number}": part for number, part in enumerate(parts)}
+    return by_rank

@@ -165,6 +165,7 @@ PREFIX = re.compile(
     r"((?: (?:TP|rank=)\d+)?) pid=(\d+)(?:, ip=([\d.]+))?"
 )
 DEFAULT_BLOCK = 16
+HALF = 0.005 * 2**30  # it prints two decimals of a GiB, but no zeros at their end: 1.1 is 1.10
 
 
 def rank_of(text):
@@ -244,6 +245,7 @@ def assembled(found):
         "refused": _refused(found, concurrency),
         "settings": settings,
         "hybrid": hybrid,
+        "half": HALF,
     }
 
 
