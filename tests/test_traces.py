@@ -425,6 +425,13 @@ def test_sessions_from_prefixes_are_the_real_ones():
     assert sorted(told.values()) == sorted(real.values())
 
 
+def test_a_later_request_does_not_begin_the_session_of_an_earlier_one():
+    rows = [(0, 48, [1, 2, 3]), (1, 32, [1, 2]), (2, 64, [1, 2, 3, 4])]
+    table = table_of([{"request": n, "input_tokens": size, "output_tokens": 1, "blocks": b} for n, size, b in rows])
+    found = {row["request"]: row["session"] for row in by_prefix(table, 16).to_pyarrow().to_pylist()}
+    assert found[0] == found[2] != found[1]
+
+
 def test_a_shared_prompt_does_not_join_sessions():
     """Thirty users whose first message ends within the block after the system prompt."""
     rows = [
@@ -909,6 +916,7 @@ NAMES_IN_USE = {
     "usageDetails.input": "input_tokens",
     "gen_ai.usage.cache_read.input_tokens": "cached_tokens",
     "attributes.gen_ai.usage.prompt_tokens": "input_tokens",
+    "usage.cache_read.input_tokens": "cached_tokens",
 }
 
 
