@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -661,6 +662,19 @@ def test_a_form_is_told_by_its_content(form, file):
         {"session": "b", "length": 114, "requests": 4},
     ]
     assert sorted(trace.requests.time.to_list()) == [1.7e9 + i for i in range(9)]
+
+
+@pytest.mark.parametrize("name", ["a[1].csv", "what? *.csv", "it's.csv", "ä ö.csv"])
+def test_a_name_is_no_pattern_and_no_sql(name, file):
+    assert traces.session_lengths(traces.read(file(as_csv(GOOD), name)).sessions).count == 2
+
+
+def test_a_pipe_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=[as_csv(GOOD)])
+    writer.start()
+    assert traces.session_lengths(traces.read(tmp_path / "pipe").sessions).count == 2
+    writer.join()
 
 
 def test_a_folder_and_a_pattern_are_one_trace(tmp_path):

@@ -115,7 +115,7 @@ def _roots(links):
 
 def kept(table):
     """A table that the engine keeps as long as the connection, so that it is computed once."""
-    backend = table.get_backend()
-    if backend.supports_temporary_tables:
-        return backend.create_table(ibis.util.gen_name("costlib"), table, temp=True)
-    return table.cache()  # Spark; elsewhere Ibis drops what it caches when Python ends, too late for DuckDB
+    try:
+        return table.get_backend().create_table(ibis.util.gen_name("costlib"), table, temp=True)
+    except NotImplementedError:  # by Spark; elsewhere Ibis drops what it caches when Python ends, too late for DuckDB
+        return table.cache()

@@ -25,6 +25,7 @@ LONGEST_OBJECT = 2**24  # bytes of an object of JSON
 LONGEST_LINE = 2**21  # bytes of a line of CSV; DuckDB notes longer ones, but not those beyond its buffer of 32 MB
 STRIDE = 2**23  # bytes: a line that is longer by LONGEST_LINE lies across a multiple of it
 SAMPLE = 2000  # objects from which the columns of JSON are told
+PACKED = {"none": "", "gzip": ", packed"}
 MIXED = "its lines end in different ways, some in CR LF and some in one of them; wanted one way throughout"
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -58,7 +59,7 @@ class Source:
             options["columns"] = _declared({self.columns[name].top: self.columns[name].type for name in names})
         elif self.format == "CSV":
             options["columns"] = _declared({name: column.type for name, column in self.columns.items()})
-        files = "[" + ", ".join(map(text, self.files)) + "]"
+        files = "[" + ", ".join(text(re.sub(r"([*?\[])", r"[\1]", file)) for file in self.files) + "]"  # no patterns
         call = f"{self.reader}({', '.join([files, *(f'{k} = {v}' for k, v in options.items())])})"
         return self.wrapped.format(call)
 
@@ -147,12 +148,12 @@ def first_line(error):
 def opened(connection, path):
     """The source that a path names: a file, a folder, a pattern, or - for standard input."""
     where, files = _files(connection, path)
-    heads = {file: _head(file, where) for file in files}
+    heads = {file: _head(file) for file in files}
     formats = {file: _format(head, file) for file, (head, _) in heads.items()}
     first = files[0]
     for file in files[1:]:
-        if formats[file] != formats[first]:
-            both = " and ".join(f"{formats[one]} ({Path(one).name})" for one in (first, file))
+        if (formats[file], heads[file][1]) != (formats[first], heads[first][1]):
+            both = " and ".join(f"{formats[f]}{PACKED[heads[f][1]]} ({Path(f).name})" for f in (first, file))
             raise InputError(f"{where}: holds {both}; wanted one format")
     head, compression = heads[first]
     with readable(where):
@@ -168,11 +169,11 @@ def _files(connection, path):
     if str(path) == "-":
         if sys.stdin is None:
             raise InputError("standard input: is closed")
-        copy = connection.costlib_scratch.path / "input"
-        with copy.open("wb") as out:
-            shutil.copyfileobj(sys.stdin.buffer, out)
-        return "standard input", (str(copy),)
+        return "standard input", (_copied(connection, sys.stdin.buffer),)
     place = Path(path)
+    if place.is_fifo():
+        with place.open("rb") as pipe:
+            return str(path), (_copied(connection, pipe),)
     if place.is_dir():
         inside = sorted(p for p in place.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
         if not inside:
@@ -189,7 +190,15 @@ def _files(connection, path):
     raise InputError(f"{path}: no such file")
 
 
-def _head(file, where):
+def _copied(connection, stream):
+    """What can be read once, as a file that can be read again."""
+    copy = connection.costlib_scratch.path / "input"
+    with copy.open("wb") as out:
+        shutil.copyfileobj(stream, out)
+    return str(copy)
+
+
+def _head(file):
     """The first bytes of a file, unpacked, and how it is packed."""
     try:
         with open(file, "rb") as raw:
