@@ -79,8 +79,8 @@ def _with_ends(known, size, order):
     full = ibis.least((known.input_tokens / size).floor().cast("int64"), known.blocks.length())
     ends = known.mutate(
         full=full,
-        body=known.blocks[ibis.greatest(full, ibis.literal(1)) - 1],
-        tail=known.blocks[known.blocks.length() - 1],
+        body=known.blocks[(ibis.greatest(full, ibis.literal(1)) - 1).cast("int32")],  # Spark takes no longer index
+        tail=known.blocks[(known.blocks.length() - 1).cast("int32")],
     )
     before = ends.input_tokens.lag().over(ibis.window(group_by=ends.body, order_by=ends[order]))
     ends = ends.mutate(shrinks=(ends.input_tokens < before).fill_null(False).cast("int64"))
