@@ -32,7 +32,7 @@ from costlib import traces
 from costlib.arguments import ArgumentError
 from costlib.cli import main
 from costlib.schema import InputError
-from costlib.traces import prefixes, sources, statistics
+from costlib.traces import csv_files, prefixes, statistics
 from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen, plain
 from costlib.traces.distributions import Distribution
 from costlib.traces.prefixes import block_size, by_prefix
@@ -570,8 +570,8 @@ def test_lines_are_counted(tmp_path_factory, parts, stride):
     path = tmp_path_factory.mktemp("lines") / "text"
     path.write_text("".join(parts), newline="")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "STRIDE", stride)
-        found = sources._lines(path, "'none'")
+        patch.setattr(csv_files, "STRIDE", stride)
+        found = csv_files._lines(path, "'none'")
     assert found == sum(line != "" for line in re.split("\r\n|\r|\n", "".join(parts)))
 
 
