@@ -8,11 +8,12 @@ from costlib.model_config.precision import precision_of
 from costlib.model_config.weights import weights_of
 from costlib.schema import InputError
 from costlib.units import Quantity, show
-from costlib.worksheet.cost_section import cost_section
+from costlib.worksheet.cost_section import cost_sections
 from costlib.worksheet.costs import Costs, session_of
 from costlib.worksheet.lengths import length_section
 from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of, other_than, settings_of
 from costlib.worksheet.sections import cap_sections, pool_of, row_of, sessions_section, state_section, weights_section
+from costlib.worksheet.summary import summary_section
 from costlib.worksheet.table import Section
 
 __all__ = ["Worksheet", "worksheet"]
@@ -202,19 +203,20 @@ def worksheet(
         hosted=hosted,
         load=load,
     )
+    sections = (
+        state_section(cards, cap, columns),
+        weights_section(cards, log, weight_precision, comparisons),
+        *cap_sections(cards, cap, cap_source, at_cap, columns),
+        by_length,
+        by_sessions,
+        *cost_sections(costs, held_from, accelerator),
+    )
     return Worksheet(
         cards=cards,
         accelerator=accelerator,
         cap=cap,
         costs=costs,
-        sections=(
-            state_section(cards, cap, columns),
-            weights_section(cards, log, weight_precision, comparisons),
-            *cap_sections(cards, cap, cap_source, at_cap, columns),
-            by_length,
-            by_sessions,
-            cost_section(costs, held_from),
-        ),
+        sections=(summary_section({section.key: section for section in sections}, costs, held_from), *sections),
         assumptions=tuple(assumptions),
         notes=(*model.notes, *_of_log(log, "notes", ()), *_of_trace(trace)),
         kv_format=kv_format,
@@ -265,9 +267,7 @@ def _cap(model, given, log):
         return limit, "not given: the engine's limit, as its log has it"
     if model.context_limit is None:
         raise ArgumentError("worksheet: cap = None, and the model states no limit of its context; wanted tokens")
-    return Quantity(
-        float(model.context_limit), "token"
-    ), "not set: the cap is the model's context window, and the plan is sized by it"
+    return Quantity(float(model.context_limit), "token"), NOT_SET
 
 
 def _or_assumed(given, logged, otherwise, text, assumptions):
