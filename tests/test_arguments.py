@@ -21,6 +21,10 @@ from costlib.units import Quantity, quantity
 # active ones, more experts than chosen.
 SAMPLES = {
     "": 2,
+    "USD/accelerator/hour": 4,
+    "USD/session": 0.4,
+    "USD/token": 5e-7,
+    "USD/token/hour": 4e-5,
     "accelerator": 8,
     "bit/element": 8,
     "byte": 1e9,
@@ -44,13 +48,17 @@ SAMPLES = {
     "second/token": 2e-5,
     "sequence": 64,
     "sequence/second": 2,
+    "session": 64,
+    "session/second": 2,
     "token": 3000,
     "token/second/sequence": 40,
+    "token/session": 30_000,
 }
 NAMED = {  # where the unit leaves too much open
     **{"utilisation": 0.3, "load": 4, "servers": 40, "block": 30},
     **{"acceptance": 0.4, "position_rates": 0.4, "states": 512},
     **{"longer_context": 9000, "longer_state": 3e9},
+    **{"hits": 0.3, "margin": 0.3},
 }
 
 FOREIGN = pint.UnitRegistry()  # pint's own, with which costlib's cannot be mixed
@@ -178,7 +186,9 @@ def test_the_refusal_is_a_value_error():
 def test_the_walk_finds_the_functions_of_every_topic():
     """Or the tests here would pass on nothing."""
     topics = {function.__module__ for function in FUNCTIONS}
-    named = "roofline serving decoding speculation kv_cache paging capacity trajectories queueing simulation".split()
+    named = (
+        "roofline serving decoding speculation kv_cache paging capacity trajectories queueing simulation cost".split()
+    )
     assert topics >= {f"costlib.{name}" for name in named}
 
 
