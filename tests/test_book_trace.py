@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import math
 from collections import defaultdict
 
 import pytest
@@ -28,7 +29,7 @@ def digest(requests):
 
 
 def test_it_is_the_same_everywhere(made):
-    assert digest(made)[:16] == "d7b560ef6e3674e2"
+    assert digest(made)[:16] == "b7761eaa6a751c19"
 
 
 def test_another_seed_is_another_week(made):
@@ -46,7 +47,7 @@ def test_sizes_are_possible(made):
         assert 0 <= r.cached_tokens <= r.input_tokens
         assert r.input_tokens > 0 < r.output_tokens
         assert r.input_tokens + r.output_tokens <= trace.LIMIT
-        assert len(r.blocks) == r.input_tokens // trace.BLOCK
+        assert len(r.blocks) == math.ceil(r.input_tokens / trace.BLOCK)
         assert r.duration > 0
 
 
@@ -62,7 +63,8 @@ def test_a_context_grows_until_it_is_compacted(sessions):
         for before, after in zip(session, session[1:], strict=False):
             if after.input_tokens > before.input_tokens:
                 assert after.input_tokens > before.input_tokens + before.output_tokens
-                assert after.blocks[: len(before.blocks)] == before.blocks
+                full = before.input_tokens // trace.BLOCK
+                assert after.blocks[:full] == before.blocks[:full]
             else:
                 compacted += 1
                 assert after.input_tokens <= max(trace.SYSTEM_PROMPTS.values()) + trace.SUMMARY

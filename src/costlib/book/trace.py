@@ -18,7 +18,7 @@ from statistics import NormalDist
 __all__ = ["BLOCK", "LIMIT", "Request", "requests", "write_csv", "write_json_lines", "write_spans"]
 
 LIMIT = 131_072  # tokens at which a context is compacted
-BLOCK = 1_024  # tokens of a block of which the prefix is hashed
+BLOCK = 1_024  # tokens of a block, each of which is hashed with all before it
 WEEK = 7 * 24 * 3600
 BURSTS = 260  # a week; each starts one session or more
 PER_BURST = 4  # sessions on average
@@ -89,6 +89,8 @@ def _session(name, time, uniform, numbers):
             context, cached, compactions = system + SUMMARY, system, compactions + 1
         duration = 0.2 + (context - cached) / PREFILL + output / DECODE
         held = [(agent, i) if i < system // BLOCK else (name, compactions, i) for i in range(context // BLOCK)]
+        if context % BLOCK:  # the last one is not full, and another when it is
+            held.append((name, compactions, len(held), context))
         blocks = tuple(numbers.setdefault(block, len(numbers)) for block in held)
         yield Request(name, round(1000 * time), round(1000 * duration), context, output, cached, blocks)
         wait = max(0.05, _lognormal(uniform, 4_000, 1.9) / 1000)
