@@ -20,11 +20,11 @@ from costlib import catalog
 from costlib.book.stated import rows
 from costlib.cli import main, printed
 from costlib.cli.kv import NAMES
-from costlib.cli.rank import Rank
 from costlib.cli.show import ROWS, derived, formulas
 from costlib.model_config import oracle, read
 from costlib.model_config.engines import sglang, vllm
 from costlib.model_config.llama_cpp import llama_cpp
+from costlib.model_config.rank import Rank
 from costlib.scenario import VARIABLE, load
 from costlib.units import Quantity, quantity
 

@@ -348,8 +348,8 @@ def break_even_rate(hire, accelerators, hosted_cost):
 
     Notes
     -----
-    Over the rate that the accelerators bear, it is the utilisation at which the two cross. Above 1 they do not: no number
-    of such accelerators is cheaper than the host.
+    Over the rate that the accelerators bear, it is the utilisation at which the two cross. Above 1 they do not: no
+    number of such accelerators is cheaper than the host.
 
     References
     ----------

@@ -63,21 +63,28 @@ def fit(
     """
     from costlib import catalog
     from costlib.cli.printed import plain, print_json, print_text
-    from costlib.cli.rank import Rank
     from costlib.model_config import Refused, read
     from costlib.model_config.precision import precision_of
+    from costlib.model_config.rank import Rank
+    from costlib.model_config.weights import weights_of
 
     names = [name.lower() for name in accelerator] or catalog.names("accelerator")
     parts = {name: catalog.part("accelerator", name) for name in names}
     try:
         model = read(config, assume)
-        case, assumed = _weights(model, weights, weight_precision)
+        stored = weights_of(model, weights, weight_precision)
     except Refused as refused:
         answer = {"model": config, "fits": None, "assumptions": list(assume), "refused": why(refused)}
         raise refusal(refused, answer, as_json) from None
     tokens, kv_format = length(model, context, "--context"), kv_precision or model.kv_format
     ranks = [Rank(model, tokens, precision_of(kv_format), count) for count in COUNTS]
-    case |= {"utilisation": utilisation, "runtime_bytes": runtime}
+    case = {
+        "weights_bytes": stored.size,
+        "weights_from": stored.source,
+        "weights_formula": stored.formula,
+        "utilisation": utilisation,
+        "runtime_bytes": runtime,
+    }
     rows = [row for name, part in parts.items() for row in _on(name, part, case, ranks, accelerator or as_json)]
     answer = {
         "model": model.name,
@@ -86,56 +93,12 @@ def fit(
         "kv_precision": kv_format,
         **case,
         "fits": rows,
-        "assumptions": [*model.assumptions, *assumed],
+        "assumptions": [*model.assumptions, *stored.assumptions],
         "assumptions_vllm": list(dict.fromkeys(text for rank in ranks for text in rank.assumptions)),
         "notes": notes(model, tokens),
         "refused": None,
     }
     return print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
-
-
-def _weights(model, given, precision):
-    """Size of all weights: as given, as their files have it, or as the parameters take; and what that assumes."""
-    from costlib.schema import InputError
-
-    if given is not None or (precision is None and model.weights is not None):
-        size, source = (model.weights, "as their files are") if given is None else (given, "as given")
-        return {"weights_bytes": size, "weights_from": source, "weights_formula": None}, []
-    if model.parameters is None:
-        raise InputError(f"{model.name}: how many weights it has is not known here; wanted --weights")
-    counted = _counted(model, precision or _declared(model))
-    bits = counted["weights_from"].removeprefix("counted at ")
-    return counted, [] if precision else [f"weights at {bits}; the file declares no quantisation"]
-
-
-def _declared(model):
-    """Stored size of a weight that is not quantised."""
-    from costlib.model_config import Refused
-    from costlib.model_config.precision import precision_of
-    from costlib.units import Quantity
-
-    if model.fields.has("quantization_config"):
-        raise Refused(
-            "quantization_config",
-            model.weight_format,
-            "how small it makes which weights is not known here; "
-            "--weights, the size of its files, is exact, "
-            "while --weight-precision takes every parameter to be stored so",
-        )
-    return precision_of(model.fields.text("dtype") or "bf16") * Quantity(1, "element/parameter")
-
-
-def _counted(model, precision):
-    """Size of all parameters where each is stored so."""
-    from costlib import serving
-    from costlib.units import Quantity, show
-
-    parameters = Quantity(float(model.parameters.total), "parameter")
-    return {
-        "weights_bytes": serving.weight_bytes(parameters, precision),
-        "weights_from": f"counted at {show(precision.m_as('bit/parameter'), digits=5)} bits",
-        "weights_formula": f"{show(parameters, digits=15)} × {show(precision, 'byte/parameter', digits=5)}",
-    }
 
 
 def _on(name, part, case, ranks, every):

@@ -1,13 +1,13 @@
 """How an answer is printed: tables that paste as plain text, and JSON of plain numbers."""
 
 import json
-import math
 import re
 import textwrap
 
 import typer
 
-from costlib.units import Quantity, show, ureg
+from costlib.plain import base, plain
+from costlib.units import show
 
 __all__ = ["base", "listed", "plain", "print_json", "print_text", "sizes", "table", "wrapped"]
 
@@ -74,28 +74,3 @@ def listed(heading, texts):
 def sizes(value):
     """A size to the byte, in GB and in GiB, because the two are mistaken for each other."""
     return [show(value, "byte", digits=15), show(value, "GB", digits=4), show(value, "GiB", digits=4)]
-
-
-def base(value):
-    """A quantity in bytes, seconds and whole counts, without prefixes."""
-    in_bits = value.to_base_units()
-    power = in_bits.dimensionality.get("[information]", 0)
-    return in_bits.to(in_bits.units * (ureg.byte / ureg.bit) ** power)
-
-
-def plain(value):
-    """What JSON has for a value or a nest of them: quantities in base units, and null for infinity."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # of a file: JSON as Python reads it has NaN
-    if not isinstance(value, Quantity):
-        return value
-    number = float(base(value).magnitude)
-    if not math.isfinite(number):
-        return None
-    if value.is_compatible_with("byte") and not math.isclose(number, round(number), rel_tol=1e-12):
-        number = float(math.floor(number))
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number

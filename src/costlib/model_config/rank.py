@@ -6,12 +6,13 @@ import functools
 
 from costlib import capacity
 from costlib.arguments import ArgumentError
-from costlib.cli.options import LONGEST
-from costlib.model_config import Refused
 from costlib.model_config.engines import vllm
+from costlib.model_config.fields import TOKENS, Refused
 from costlib.units import Quantity, show
 
 __all__ = ["Rank"]
+
+LONGEST = TOKENS[1]
 
 
 class Rank:
