@@ -1,0 +1,200 @@
+"""How often each value occurs: the exact table that quantiles, their confidence and their tail are read from."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import stats
+
+from costlib.arguments import ArgumentError
+
+__all__ = ["CutOff", "Distribution", "distribution"]
+
+TAIL = 0.1  # of the values are excesses, at most MOST of them
+MOST = 2000
+FEWEST = 30  # excesses below which nothing is said of the tail
+LIGHT = -0.2  # shape of a tail that is lighter than nature's: the normal law's looks like -0.1 at such depths
+HEAP = 0.1  # of the excesses within a hundredth of their range below the maximum: a heap
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """Whether the largest values look cut off.
+
+    ``looks`` is None where there are too few values to say; ``near`` is the value
+    near which the tail ends, ``shape`` that of the generalised Pareto law fitted
+    to ``excesses`` values, ``chance`` that of so light a tail if it were
+    exponential, and ``why`` says it in words.
+    """
+
+    looks: bool | None
+    near: float | None
+    shape: float | None
+    chance: float | None
+    excesses: int
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Distinct values in ascending order, and how often each occurs.
+
+    Plain numbers, in the unit of the column that they were counted from (tokens,
+    for session lengths). Bounded by the number of distinct values, exact, and the
+    same from every engine that counts them.
+    """
+
+    values: np.ndarray
+    counts: np.ndarray
+    count: int = field(init=False)
+
+    def __post_init__(self):
+        if len(self.values) == 0:
+            raise ArgumentError("Distribution: given no values; wanted one or more")
+        object.__setattr__(self, "count", int(self.counts.sum()))
+        object.__setattr__(self, "_up_to", np.cumsum(self.counts))
+
+    @property
+    def mean(self):
+        """Mean of all values."""
+        return float(np.dot(self.values.astype(float), self.counts) / self.count)
+
+    @property
+    def minimum(self):
+        """Smallest value."""
+        return self.values[0].item()
+
+    @property
+    def maximum(self):
+        """Largest value."""
+        return self.values[-1].item()
+
+    def ranked(self, rank):
+        """The value of this rank, from 1 for the smallest to ``count``."""
+        return self.values[np.searchsorted(self._up_to, rank)].item()
+
+    def quantile(self, p):
+        """The value below which a share p lies: between order statistics by straight line, as NumPy's default."""
+        _check_share(p, 0, 1, closed=True)
+        position = 1 + p * (self.count - 1)
+        below = math.floor(position)
+        low = self.ranked(below)
+        high = self.ranked(min(below + 1, self.count))
+        return float(low + (position - below) * (high - low))
+
+    def interval(self, p, confidence=0.95):
+        """Two values of the sample between which the quantile of the whole population lies, whatever its law.
+
+        The number of values below the quantile is binomial, so ranks are found
+        that leave half of the rest on either side; an end is None where the sample is too small to have one.
+        The values are taken as independent: copies, and sessions of one origin, make it too narrow.
+        See David and Nagaraja (2003), doi:10.1002/0471722162, section 7.1.
+        """
+        _check_share(p, 0, 1)
+        _check_share(confidence, 0, 1)
+        outside = (1 - confidence) / 2
+        lower = int(stats.binom.ppf(outside, self.count, p))
+        upper = int(stats.binom.ppf(1 - outside, self.count, p)) + 1
+        return (self.ranked(lower) if lower >= 1 else None, self.ranked(upper) if upper <= self.count else None)
+
+    def wanted(self, p, confidence=0.95):
+        """How many values it takes for the interval of this quantile to have an upper end: p^n at most half the rest.
+
+        Computed as :meth:`interval` computes it, so that the two agree at the edge.
+        """
+        _check_share(p, 0, 1)
+        _check_share(confidence, 0, 1)
+        return math.ceil(math.log((1 - confidence) / 2) / math.log(p) * (1 - 1e-12))
+
+    def share_above(self, x):
+        """Share of the values that are larger than x."""
+        at = np.searchsorted(self.values, x, side="right")
+        return float(self.counts[at:].sum() / self.count)
+
+    def cut_off(self):
+        """Whether the largest values look cut off, and near what; see :class:`CutOff`.
+
+        A generalised Pareto law is fitted to the excesses over a high quantile, as
+        the theory of extremes has it for all common laws; it ends at a finite
+        value where its shape is negative. A tail is called cut off where the shape
+        is below -0.2 and an exponential tail is refused at the level of 5 %, or
+        where a tenth of the excesses is heaped just below the maximum. Cuts that
+        take less than about a hundredth of the values are not seen.
+        See Hosking and Wallis (1987), doi:10.1080/00401706.1987.10488243, and
+        Grimshaw (1993), doi:10.1080/00401706.1993.10485040, for the profile likelihood.
+        """
+        threshold, excess, counts = self._excesses()
+        number = int(counts.sum())
+        if number < FEWEST:
+            return CutOff(None, None, None, None, number, f"{number} values in the tail are too few to say")
+        reach = excess[-1]
+        heaped = int(counts[excess >= 0.99 * reach].sum())
+        shape, ratio, chance = _generalised_pareto(excess / reach, counts)
+        if heaped >= max(10, HEAP * number) and len(excess) > 1:
+            why = f"{heaped:,} of the {number:,} largest values are heaped up to {self.maximum:,}"
+            return CutOff(True, float(self.maximum), shape, chance, number, why)
+        if shape < LIGHT and chance < 0.05:
+            end = float(threshold + reach / -ratio)
+            why = f"the {number:,} largest values thin out as if none could pass {end:,.0f} (shape {shape:.2f})"
+            return CutOff(True, end, shape, chance, number, why)
+        return CutOff(False, None, shape, chance, number, f"the {number:,} largest values thin out as tails do")
+
+    def _excesses(self):
+        """A high threshold, by how much values exceed it, and how often each does."""
+        most = min(int(TAIL * self.count), MOST)
+        first = int(np.searchsorted(self._up_to, self.count - most))  # the last value that is no excess
+        return (
+            self.values[first],
+            (self.values[first + 1 :] - self.values[first]).astype(float),
+            self.counts[first + 1 :],
+        )
+
+
+def distribution(table, column):
+    """How often each value of a column occurs, counted by the engine with one group-by.
+
+    Parameters
+    ----------
+    table : ibis.Table
+        Of any backend.
+    column : str
+        A column of whole numbers; rows without a value are left out.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    ArgumentError
+        If no row has a value.
+    """
+    counted = table.filter(table[column].notnull()).group_by(value=table[column]).agg(number=lambda t: t.count())
+    arrow = counted.to_pyarrow()
+    values, counts = (arrow[name].to_numpy() for name in ("value", "number"))
+    order = np.argsort(values)
+    return Distribution(values[order], counts[order].astype(np.int64))
+
+
+def _check_share(value, low, high, closed=False):
+    if not (low <= value <= high if closed else low < value < high):
+        raise ArgumentError(f"given {value}; wanted a share between {low} and {high}")
+
+
+def _generalised_pareto(excess, counts):
+    """Shape, shape over scale, and the chance of a likelihood ratio as large against an exponential tail.
+
+    The scale is eliminated, which leaves one number to search over: theta = shape / scale, more than -1 where the
+    largest excess is 1. Below a shape of -1 the likelihood has no maximum, so that is the least.
+    """
+    edge = np.geomspace(1e-6, 1, 300)
+    theta = np.concatenate([edge[:-1] - 1, np.geomspace(1e-6, 1e3, 300)])
+    number = counts.sum()
+    shapes = np.log1p(theta[:, None] * excess) @ counts / number
+    allowed = shapes >= -1
+    theta, shapes = theta[allowed], shapes[allowed]
+    likelihood = -(np.log(shapes / theta) + shapes + 1)
+    best = int(np.argmax(likelihood))
+    exponential = -(np.log(excess @ counts / number) + 1)
+    ratio = 2 * number * (likelihood[best] - exponential)
+    return float(shapes[best]), float(theta[best]), float(stats.chi2.sf(max(ratio, 0), 1))

@@ -1,0 +1,218 @@
+"""From the columns of a file to checked requests: what each value is, and why a row is none."""
+
+import re
+from dataclasses import dataclass
+
+from costlib.schema import InputError
+from costlib.traces.sources import text
+
+__all__ = ["Reading", "requests_of", "seconds", "sessions_of", "tokens"]
+
+MOST_TOKENS = 10**9  # of one request; more is no count
+MOST_SUM = 10**15  # of a session
+SAMPLE = 2000  # rows from which the unit of a time is told
+SCALES = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
+AGENTS = ("invoke_agent", "create_agent", "invoke_workflow", "execute_tool", "embeddings", "retrieval")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How rows become requests or sessions, in DuckDB's SQL.
+
+    ``values`` are the canonical columns; ``reason`` says why a row is not read, or is NULL
+    exactly where ``valid`` is true; ``doubts`` count what is noticed of rows that are kept.
+    """
+
+    values: dict[str, str]
+    valid: str
+    reason: str
+    doubts: dict[str, str]
+    shown: dict[str, str]
+    notes: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+def requests_of(connection, source, choices, session):
+    """How the rows of a source become requests."""
+    if "input_tokens" not in choices:
+        raise InputError(
+            f"{source.where}: no column of input tokens among {', '.join(source.columns)}; "
+            "name it, as in --column input_tokens=ContextTokens"
+        )
+    checks, values, doubts, notes = [], {}, {}, []
+    prompt = _checked(source, choices, "input_tokens", checks, MOST_TOKENS)
+    apart = [name for name in ("cached_tokens", "written_tokens") if name in choices and _is_apart(choices, name)]
+    for name in apart:
+        prompt += f" + coalesce(greatest({_number(source, choices[name])}, 0), 0)::BIGINT"
+    if apart:
+        notes.append("input tokens here are those beside the cache: those read from it and written to it are added")
+    values["input_tokens"] = f"({prompt})"
+    if "output_tokens" in choices:
+        values["output_tokens"] = _checked(source, choices, "output_tokens", checks, MOST_TOKENS)
+    else:
+        values["output_tokens"] = "0::BIGINT"
+        notes.append("no column of output tokens: lengths are those of the input alone")
+    units = _times(connection, source, choices, values, doubts)
+    if "cached_tokens" in choices:
+        cached = _number(source, choices["cached_tokens"])
+        usable = f"{cached} >= 0 AND {cached} <= {values['input_tokens']}"
+        values["cached_tokens"] = f"CASE WHEN {usable} THEN {cached}::BIGINT END"
+        told = f"{_raw(source, choices['cached_tokens'])} IS NOT NULL"
+        doubts["cached tokens are negative, or more than the input: left out"] = f"{told} AND ({usable}) IS NOT TRUE"
+    if "blocks" in choices:
+        _need(source, choices["blocks"], "blocks", ("array",))
+        values["blocks"] = _raw(source, choices["blocks"])
+    if session is not None:
+        values["session"] = _raw(source, choices["session"])
+        checks.append(
+            (f"{values['session']} IS NOT NULL", f"CASE WHEN {values['session']} IS NULL THEN 'no session' END")
+        )
+    _only_calls(source, choices, checks)
+    return _reading(source, choices, values, checks, doubts, notes, units)
+
+
+def sessions_of(source, choices):
+    """How the rows of a source that has one row a session become sessions."""
+    checks, values, doubts, notes = [], {}, {}, []
+    for name in ("length", "requests", "input_tokens", "output_tokens"):
+        if name in choices:
+            values[name] = _checked(source, choices, name, checks, MOST_SUM)
+    if "session" in choices:
+        values["session"] = _raw(source, choices["session"])
+    for name in ("cached_tokens", "bytes"):
+        if name in choices:
+            value = _number(source, choices[name])
+            values[name] = f"CASE WHEN {value} >= 0 AND isfinite({value}) THEN {value}::BIGINT END"
+    for name in ("lifetime", "model_time", "wait"):
+        if name in choices:
+            value = f"{_number(source, choices[name])} / {SCALES[_unit_of_name(choices[name]) or 's']}"
+            values[name] = f"CASE WHEN {value} >= 0 AND isfinite({value}) THEN {value} END"
+            doubts[f"{name} is missing or negative: left out"] = f"{values[name]} IS NULL"
+    return _reading(source, choices, values, checks, doubts, notes, {})
+
+
+def _reading(source, choices, values, checks, doubts, notes, units):
+    valid = " AND ".join(f"({condition})" for condition, _ in checks)
+    reason = f"coalesce({', '.join(reason for _, reason in checks)})"
+    shown = {name: choice.column + (f" [{units[name]}]" if name in units else "") for name, choice in choices.items()}
+    for name, choice in choices.items():
+        if choice.others:
+            notes.append(f"{name} is taken from {choice.column}; {', '.join(choice.others)} could be meant, too")
+    columns = tuple(choice.column for choice in choices.values())
+    return Reading(values, valid, reason, doubts, shown, tuple(notes), columns)
+
+
+def _raw(source, choice):
+    return f"({source.columns[choice.column].sql})"
+
+
+def _need(source, choice, name, kinds):
+    kind = source.columns[choice.column].kind
+    if kind not in kinds:
+        raise InputError(
+            f"{source.where}: column {choice.column!r} is of type {kind}; wanted {name}: {' or '.join(kinds)}"
+        )
+
+
+def _number(source, choice):
+    """A column as numbers, NULL where it has none."""
+    kind = source.columns[choice.column].kind
+    _need(source, choice, "numbers", ("text", "integer", "number"))
+    return _raw(source, choice) if kind == "integer" else f"try_cast({_raw(source, choice)} AS DOUBLE)"
+
+
+def _checked(source, choices, name, checks, most):
+    """A column as a count of tokens; what makes it none goes to the checks."""
+    value, raw = _number(source, choices[name]), _raw(source, choices[name])
+    whole = source.columns[choices[name].column].kind == "integer"
+    condition = f"{value} BETWEEN 0 AND {most}" + ("" if whole else f" AND {value} = floor({value})")
+    checks.append((f"({condition}) IS TRUE", tokens(value, raw, name, most, condition)))
+    return f"{value}::BIGINT"
+
+
+def tokens(value, raw, name, most, condition):
+    """Why a value is no count of tokens, in SQL; NULL where it is."""
+    return (
+        f"CASE WHEN ({condition}) IS TRUE THEN NULL WHEN {raw} IS NULL OR trim({raw}::VARCHAR) = '' THEN '{name} missing' "
+        f"WHEN {value} IS NULL OR NOT isfinite({value}::DOUBLE) THEN '{name} not a number' "
+        f"WHEN {value} < 0 THEN '{name} negative' "
+        f"WHEN {value} > {most} THEN '{name} absurd: more than {most:,}' ELSE '{name} not whole' END"
+    )
+
+
+def _is_apart(choices, name):
+    """Whether tokens of the cache are counted beside the input, as Anthropic's API does, not within it."""
+    of_input = re.search(r"(^|\.)(input_tokens|inputTokens)$", choices["input_tokens"].column)
+    of_cache = re.search(r"(^|\.)cache_(read|creation)_input_tokens$", choices[name].column)
+    return bool(of_input and of_cache and "gen_ai" not in choices["input_tokens"].column)
+
+
+def _times(connection, source, choices, values, doubts):
+    """Times and durations in seconds; the unit of each."""
+    units = {}
+    if "time" in choices:
+        values["time"], units["time"] = seconds(connection, source, choices, "time")
+        doubts["time is missing or none: not used where times are needed"] = f"({values['time']}) IS NULL"
+    if "duration" in choices:
+        units["duration"] = choices["duration"].unit or _unit_of_name(choices["duration"]) or "s"
+        span = f"{_number(source, choices['duration'])} / {SCALES[units['duration']]:.0f}"
+    elif {"time", "end"} <= choices.keys():
+        end, units["end"] = seconds(connection, source, choices, "end")
+        span = f"({end}) - ({values['time']})"
+    else:
+        return units
+    values["duration"] = f"CASE WHEN {span} >= 0 AND isfinite({span}) THEN {span} END"
+    doubts["duration is missing or negative: left out"] = f"({values['duration']}) IS NULL"
+    return units
+
+
+def seconds(connection, source, choices, name):
+    """A time in seconds, in SQL, and the unit or kind that it was read in."""
+    choice = choices[name]
+    _need(source, choice, "a time", ("text", "integer", "number", "time"))
+    raw, kind = _raw(source, choice), source.columns[choice.column].kind
+    if kind == "time":
+        return f"epoch_us({raw}::TIMESTAMPTZ) / 1e6", "date and time"
+    number = _number(source, choice)
+    sample = f"SELECT {raw} AS raw, {number} AS number FROM {source.relation([choice.column])} LIMIT {SAMPLE}"
+    counted = "SELECT count(number), count(raw), median(abs(number)) FILTER (isfinite(number::DOUBLE)) FROM"
+    numbers, told, size = connection.raw_sql(f"{counted} ({sample})").fetchone()
+    if numbers >= max(told, 1) / 2:
+        unit = choice.unit or _unit_of_name(choice) or _unit_of_size(size) or _unit_of_kin(choices) or "s"
+        return f"CASE WHEN isfinite({number}::DOUBLE) THEN {number} / {SCALES[unit]:.0f} END", unit
+    return f"epoch_us(try_cast({raw} AS TIMESTAMPTZ)) / 1e6", "date and time"
+
+
+def _unit_of_name(choice):
+    """The unit of time that a column's name ends in."""
+    found = re.search(r"(?:_|\b)(s|sec|secs|seconds|ms|millis|us|micros|ns|nanos)$", choice.column, re.IGNORECASE)
+    if found:
+        short = found[1].lower()
+        return {"mil": "ms", "mic": "us", "nan": "ns", "sec": "s"}.get(short[:3], short)
+    return "ns" if choice.column.endswith("Nano") else "ms" if re.search(r"M(illi)?s$", choice.column) else choice.unit
+
+
+def _unit_of_size(size):
+    """The unit that makes a number a time of our days: seconds since 1970 have ten digits."""
+    if size is None or size < 1e8:
+        return None
+    return "s" if size < 1e11 else "ms" if size < 1e14 else "us" if size < 1e17 else "ns"
+
+
+def _unit_of_kin(choices):
+    """Traces in the form of Mooncake's count milliseconds from their start."""
+    return "ms" if "blocks" in choices and choices["blocks"].column == "hash_ids" else None
+
+
+def _only_calls(source, choices, checks):
+    """Spans of agents and tools hold the tokens of the calls within them a second time, or none."""
+    if "operation" in choices:
+        name = _raw(source, choices["operation"])
+        listed = ", ".join(map(text, AGENTS))
+        checks.insert(
+            0,
+            (
+                f"coalesce({name}, '') NOT IN ({listed})",
+                f"CASE WHEN {name} IN ({listed}) THEN 'no model call: ' || {name} END",
+            ),
+        )
