@@ -62,7 +62,10 @@ def _wanted(unit, limits):
 
     if unit in ("token", "parameter"):
         return f"a whole number of {unit}s, from {limits['low'].m_as(unit):,.0f} to {limits['high'].m_as(unit):,.0f}"
-    what = {"byte": "a size", "": "a share", "byte/parameter": "the size of a weight"}[unit]
+    what = {
+        **{"byte": "a size", "": "a share", "byte/parameter": "the size of a weight"},
+        **{"second": "a time", "USD/token": "a price"},
+    }[unit]
     return f"{what}, from {show(limits['low'], digits=15)} to {show(limits['high'], digits=15)}"
 
 

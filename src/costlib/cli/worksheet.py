@@ -1,0 +1,279 @@
+"""``costlib worksheet``: five numbers before hardware is ordered, and what a session costs on either side."""
+
+import shlex
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from costlib.cli import options
+from costlib.cli.options import LONGEST, Assume, Config, KVPrecision, refusal, sized, why
+
+__all__ = ["worksheet"]
+
+FORMATS = ("markdown", "json", "notebook")
+
+
+def _complete(kind):
+    """Names of the catalog that begin so."""
+
+    def names(incomplete: str):
+        from costlib import catalog
+
+        return [name for name in catalog.names(kind) if name.startswith(incomplete)]
+
+    return names
+
+
+def _format(given):
+    if given not in FORMATS:
+        raise typer.BadParameter(f"{given!r}; wanted {', '.join(FORMATS)}")
+    return given
+
+
+def _price(text):
+    """An option that takes the price of tokens."""
+    return sized("USD/token", "0 USD/Mtoken", "1000000 USD/Mtoken", text, "PRICE", "'0.55 USD/Mtoken'")
+
+
+def worksheet(
+    config: Config,
+    accelerator: Annotated[
+        str,
+        typer.Option(metavar="NAME", autocompletion=_complete("accelerator"), help="What it runs on, in the catalog."),
+    ],
+    count: Annotated[int, typer.Option(min=1, max=1024, metavar="N", help="Accelerators that share one copy.")] = 1,
+    cap: Annotated[
+        Any,
+        sized("token", 1, LONGEST, "cap on a session; by default the engine's limit, or the model's", "TOKENS"),
+    ] = None,
+    at_cap: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What happens to a session at the cap: compact, summarise, refuse."),
+    ] = None,
+    log: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Log of the engine's start; - for standard input.")
+    ] = None,
+    trace: Annotated[str | None, typer.Option(metavar="FILE", help="Trace of requests or of sessions.")] = None,
+    tested_sessions: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Sessions that ran at once in a load test at the cap.")
+    ] = None,
+    weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
+    weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
+    kv_precision: KVPrecision = None,
+    utilisation: Annotated[
+        Any,
+        sized(
+            "",
+            0.01,
+            1,
+            "share of an accelerator's memory that the engine may use; by default the log's, or 0.9",
+            "SHARE",
+        ),
+    ] = None,
+    runtime: Annotated[
+        Any, sized("byte", 0, "1 PB", "what activations and graphs take of that on each; by default 2 GB", "SIZE")
+    ] = None,
+    session_prompts: Annotated[
+        Any, sized("token", 1, LONGEST, "prompt tokens of all requests of a session; by default the trace's", "TOKENS")
+    ] = None,
+    session_output: Annotated[
+        Any, sized("token", 1, LONGEST, "output tokens of all its requests; by default the trace's", "TOKENS")
+    ] = None,
+    hits: Annotated[
+        Any, sized("", 0, 1, "share of the prompt tokens found in a cache; by default the trace's", "SHARE")
+    ] = None,
+    lifetime: Annotated[
+        Any, sized("second", "1 ms", "1e9 s", "time from a session's start to its end; by default the trace's", "TIME")
+    ] = None,
+    wait_share: Annotated[
+        Any, sized("", 0, 1, "share of that in which it waits for tools; by default the trace's", "SHARE")
+    ] = None,
+    load: Annotated[
+        Any, sized("", 0.001, 1, "sessions that come over those that could be served, in the mean", "SHARE")
+    ] = None,
+    hire: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRICE|NAME",
+            autocompletion=_complete("price"),
+            help="Hire of an accelerator, as in '3.99 USD/hour', or a price of the catalog.",
+        ),
+    ] = None,
+    hosted: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", autocompletion=_complete("price"), help="A host's price list in the catalog."),
+    ] = None,
+    input_price: Annotated[Any, _price("a host's price of a prompt token")] = None,
+    cached_price: Annotated[Any, _price("its price of a prompt token found in its cache")] = None,
+    output_price: Annotated[Any, _price("its price of an output token")] = None,
+    price_date: Annotated[
+        str | None, typer.Option(metavar="DATE", help="When the prices given were read, as in 2026-11-30.")
+    ] = None,
+    assume: Assume = (),
+    format: Annotated[
+        str, typer.Option(parser=_format, metavar="FORMAT", help="markdown, json or notebook.")
+    ] = "markdown",
+    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write there, and not to standard output.")] = None,
+):
+    """Fill a worksheet before hardware is ordered: five numbers, and what a session costs on either side.
+
+    What is not known stays open, with how to get it.
+    """
+    from costlib.model_config import Refused, read
+    from costlib.worksheet import worksheet as filled
+
+    prices = _prices(hire, hosted, (input_price, cached_price, output_price), price_date)
+    session = {"hits": hits, "lifetime": lifetime, "wait_share": wait_share}
+    session |= {"prompts": session_prompts, "output": session_output}
+    try:
+        sheet = filled(
+            read(config, assume),
+            accelerator.lower(),
+            count,
+            cap,
+            at_cap=at_cap,
+            weights=weights,
+            weight_precision=weight_precision,
+            kv_format=kv_precision,
+            utilisation=utilisation,
+            runtime=runtime,
+            log=_log(log),
+            trace=_trace(trace),
+            tested_sessions=tested_sessions,
+            session=_of_one(session),
+            load=load,
+            **prices,
+            source=config,
+            command=shlex.join(["costlib", *sys.argv[1:]]),
+        )
+    except Refused as refused:
+        answer = {"model": config, "refused": why(refused), "assumptions": list(assume)}
+        raise refusal(refused, answer, format == "json") from None
+    _write(_text(sheet, format), output)
+
+
+def _of_one(session):
+    """What is given of a session, tokens as those of one session."""
+    from costlib.units import Quantity
+
+    each = Quantity(1.0, "session")
+    return {
+        key: value / each if key in ("prompts", "output") else value
+        for key, value in session.items()
+        if value is not None
+    }
+
+
+def _log(path):
+    if path is None:
+        return None
+    from costlib import logs
+
+    if path == "-":
+        return logs.read(sys.stdin)
+    from costlib.schema import InputError
+
+    try:
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            return logs.read(lines)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _trace(path):
+    if path is None:
+        return None
+    from costlib import traces
+
+    return traces.summary(traces.read(path))
+
+
+def _prices(hire, hosted, given, date):
+    """The two price lists, of the catalog or as given."""
+    from costlib.schema import InputError
+    from costlib.worksheet.costs import given_price
+
+    prices = dict(zip(("input", "cached_input", "output"), given, strict=True))
+    prices = {field: price for field, price in prices.items() if price is not None}
+    if hosted is not None and prices:
+        raise InputError(f"--hosted {hosted} and prices of tokens; wanted one of them")
+    if date is not None and not prices and not (hire and _is_price(hire)):
+        raise InputError(f"--price-date {date}: no price is given that it could date; those of the catalog have theirs")
+    if prices and not {"input", "output"} <= prices.keys():
+        raise InputError("prices of tokens; wanted both --input-price and --output-price")
+    return {
+        "hire": None if hire is None else _hire(hire, date),
+        "hosted": given_price(date, **prices) if prices else hosted and _of_catalog(hosted, "--hosted", "input"),
+    }
+
+
+def _is_price(text):
+    return text.strip()[:1] in "$0123456789."
+
+
+def _hire(text, date):
+    """The hire of an accelerator: a price an hour, or one of the catalog."""
+    if not _is_price(text):
+        return _of_catalog(text, "--hire", "hire")
+    from costlib.schema import InputError
+    from costlib.units import Quantity, UnitError, quantity
+    from costlib.worksheet.costs import given_price
+
+    wanted = "wanted the price of an accelerator for an hour, as in '3.99 USD/hour'"
+    try:
+        price = quantity(text)
+    except UnitError as error:
+        raise InputError(f"--hire: {error}; {wanted}") from None
+    if price.is_compatible_with("USD/hour"):
+        price = price / Quantity(1.0, "accelerator")
+    if not price.is_compatible_with("USD/accelerator/hour") or not 0 < price.m_as("USD/accelerator/hour") <= 1e4:
+        raise InputError(f"--hire {text}: {wanted}")
+    return given_price(date, hire=price)
+
+
+def _of_catalog(name, option, field):
+    """A price of the catalog that has this."""
+    from costlib import catalog
+    from costlib.schema import InputError
+
+    price = catalog.part("price", name)
+    if getattr(price, field) is None:
+        fit = [other for other in catalog.names("price") if getattr(catalog.part("price", other), field) is not None]
+        raise InputError(f"{option} {name}: has no such price; wanted one of {', '.join(fit)}")
+    return price
+
+
+def _text(sheet, format):
+    import json
+
+    from costlib.worksheet import markdown, notebook, plain
+
+    if format == "json":
+        return json.dumps(plain(sheet), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return markdown(sheet) if format == "markdown" else notebook(sheet)
+
+
+def _write(text, path):
+    """Print, or write a whole file or none."""
+    if path is None:
+        typer.echo(text, nl=False)
+        return
+    import os
+    import tempfile
+
+    from costlib.schema import InputError
+
+    try:
+        folder = os.path.dirname(os.path.abspath(path))
+        handle, beside = tempfile.mkstemp(dir=folder, prefix=".costlib-")
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(beside, 0o644)
+            os.replace(beside, path)
+        except BaseException:
+            os.unlink(beside)
+            raise
+    except OSError as error:
+        raise InputError(f"--output {path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,250 @@
+"""A worksheet as a notebook: its inputs in the first cell, and each number computed again from them."""
+
+import contextlib
+import io
+import pprint
+
+from costlib.units import Quantity
+from costlib.worksheet.as_markdown import introduction, remarks
+from costlib.worksheet.costs import SESSION
+
+__all__ = ["notebook"]
+
+READ = """
+from costlib import catalog, quantity, show
+from costlib.model_config import read, read_table
+from costlib.model_config.precision import precision_of
+from costlib.model_config.weights import Weights, counted_weights
+from costlib.worksheet import Cards, Costs, Session, given_price, verdict
+
+
+def read_in(values):
+    return {name: quantity(text) for name, text in values.items() if text is not None}
+
+
+model = read_table(CONFIG, "this notebook", name=NAME) if isinstance(CONFIG, dict) else read(CONFIG)
+cap = quantity(CAP)
+cards = Cards(
+    model=model,
+    accelerator=catalog.part("accelerator", ACCELERATOR),
+    count=COUNT,
+    precision=precision_of(KV_FORMAT),
+    weights=Weights(quantity(WEIGHTS), "as above"),
+    utilisation=quantity(UTILISATION),
+    runtime=quantity(RUNTIME),
+)
+print(f"{COUNT} × {cards.accelerator.title}, {show(cards.accelerator.memory, 'GB', 4)} each")
+"""
+
+STATE = """
+for column in COLUMNS:
+    if why := cards.lacks(column, cap):
+        print(f"{column}: not told, {why}")
+        continue
+    growth, beside, total = cards.kept(column, cap)
+    print(f"{column}: {show(growth, 'kB/token', 4)} ({show(growth, 'KiB/token', 4)}),",
+          f"beside it {show(beside, 'MB', 4)}, a session {show(total, 'GB', 4)}")
+"""
+
+COUNTED = """
+precision = None if WEIGHT_PRECISION is None else quantity(WEIGHT_PRECISION)
+counted = counted_weights(model, precision)
+print(f"computed: {counted.formula} = {show(counted.size, 'GB', 4)} ({show(counted.size, 'GiB', 4)})")
+"""
+
+MEASURED = """
+for what, size in MEASURED_WEIGHTS.items():
+    print(f"{what}: {show(quantity(size), 'GB', 4)} ({show(quantity(size), 'GiB', 4)})")
+"""
+
+CAPS = """
+for times in (0.5, 1, 2):
+    tokens = quantity(f"{round(times * cap.m_as('token'))} token")
+    held = [f"{show(cards.sessions(column, tokens).to('session'), digits=15)} ({column})"
+            for column in COLUMNS if not cards.lacks(column, tokens)]
+    print(f"a cap of {show(tokens, digits=15)}:", ", ".join(held))
+"""
+
+LENGTHS = """
+p99 = quantity(SESSION_LENGTHS["p99"])
+print(f"99th percentile of {SESSION_LENGTHS['count']}: {show(p99, digits=15)},",
+      f"{show(p99 / cap, 'percent', 4)} of the cap: {verdict(p99, cap)}")
+for end in ("low", "high"):
+    if SESSION_LENGTHS[end] is not None:
+        length = quantity(SESSION_LENGTHS[end])
+        print(f"{end} end, with 95 % confidence: {show(length, digits=15)}: {verdict(length, cap)}")
+"""
+
+SESSIONS = """
+print(f"room for state on each: {show(cards.room, 'GB', 4)} ({show(cards.room, 'GiB', 4)})")
+for column in COLUMNS:
+    if not cards.lacks(column, cap):
+        print(f"by what {column}: {show(cards.sessions(column, cap).to('session'), digits=15)}")
+"""
+
+POOL = """
+pool, column = quantity(POOL), COLUMNS[1] if len(COLUMNS) == 2 else COLUMNS[0]
+held = cards.sessions(column, cap, pool).to("session")
+print(f"in the pool of the log, {show(pool, 'GB', 4)}: {show(held, digits=15)}")
+"""
+
+TESTED = """
+for what, held in MEASURED_SESSIONS.items():
+    print(f"{what}: {show(quantity(held), digits=15)}")
+"""
+
+COST = """
+costs = Costs(
+    cards=cards,
+    cap=cap,
+    held=None if HELD is None else quantity(HELD),
+    session=Session(**read_in(SESSION)),
+    hire=None if HIRE is None else given_price(hire=quantity(HIRE)),
+    hosted=given_price(**read_in(PRICES)) if PRICES else None,
+    load=None if LOAD is None else quantity(LOAD),
+)
+for what, value, unit in (
+    ("holding a million tokens for an hour", costs.holding, "USD/hour/Mtoken"),
+    ("sessions a day that memory bears", costs.memory_rate, "session/day"),
+    ("sessions a day that arithmetic bears, at most", costs.compute_rate, "session/day"),
+    ("a session on these cards", costs.own, "USD/session"),
+    ("a session from the host", costs.host, "USD/session"),
+    ("a million tokens on these cards", costs.own_token, "USD/Mtoken"),
+    ("a million tokens from the host", costs.host_token, "USD/Mtoken"),
+    ("the two cross at", costs.crossing, "session/day"),
+    ("over what the cards bear", costs.crossing_load, "percent"),
+):
+    print(f"{what}:", "not known" if value is None else show(value, unit, 4 if what.startswith("holding") else 3))
+"""
+
+
+def notebook(sheet):
+    """A worksheet as a Jupyter notebook, filled: its cells compute each number again from the inputs in the first.
+
+    Parameters
+    ----------
+    sheet : Worksheet
+
+    Returns
+    -------
+    str
+        The file, in version 4 of the notebook format.
+
+    Notes
+    -----
+    It needs costlib alone, and neither the trace nor the log: what they said is among its inputs. A model that was
+    read from a GGUF file is read from there again.
+    """
+    import nbformat
+    from nbformat import v4
+
+    title, headline = introduction(sheet)
+    cells = [v4.new_markdown_cell(f"# {title}\n\n{headline}"), _code(_inputs(sheet)), _code(READ)]
+    for section in sheet.sections:
+        if section.title:
+            cells.append(v4.new_markdown_cell(f"## {section.title}"))
+        cells += map(_code, _cells(sheet, section.key))
+    for heading, texts in remarks(sheet):
+        cells.append(v4.new_markdown_cell(f"## {heading}\n\n{texts}"))
+    _fill(cells)
+    for number, one in enumerate(cells):
+        one["id"] = f"cell-{number}"  # nbformat's own are random
+    info = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
+    return nbformat.writes(v4.new_notebook(cells=cells, metadata=info)) + "\n"
+
+
+def _code(source):
+    from nbformat.v4 import new_code_cell
+
+    return new_code_cell(source.strip())
+
+
+def _fill(cells):
+    """Run the cells in order, and put what they print beneath them."""
+    from nbformat.v4 import new_output
+
+    names, count = {"__name__": "__main__"}, 0
+    for one in cells:
+        if one.cell_type != "code":
+            continue
+        count, printed = count + 1, io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(one.source, names)  # made here, of inputs that are literals
+        one.execution_count = count
+        if printed.getvalue():
+            one.outputs = [new_output("stream", name="stdout", text=printed.getvalue())]
+
+
+def _inputs(sheet):
+    """The first cell: everything that the numbers come from, as literals."""
+    cards, costs, log, lengths = sheet.cards, sheet.costs, sheet.log, sheet.lengths
+    pool = log.cache if log is not None else None
+    prices = costs.hosted
+    inputs = {
+        "NAME": cards.model.name,
+        "CONFIG": _config(sheet),
+        "ACCELERATOR": sheet.accelerator,
+        "COUNT": cards.count,
+        "CAP": _text(sheet.cap),
+        "KV_FORMAT": sheet.kv_format,
+        "WEIGHTS": _text(cards.weights.size),
+        "WEIGHT_PRECISION": _text(sheet.weight_precision),
+        "UTILISATION": _text(cards.utilisation),
+        "RUNTIME": _text(cards.runtime),
+        "COLUMNS": list(sheet["sessions_by_cap"].columns),
+        "MEASURED_WEIGHTS": _measured(sheet["weights"], ("given", "files", "log")),
+        "MEASURED_SESSIONS": _measured(sheet["sessions"], ("log", "tested")),
+        "POOL": _text(pool),
+        "SESSION_LENGTHS": lengths and {name: _text(value) for name, value in lengths.items()},
+        "HELD": _text(costs.held),
+        "SESSION": {key: _text(value) for key, *_ in SESSION if (value := getattr(costs.session, key)) is not None},
+        "HIRE": _text(costs.per_hour),
+        "PRICES": {field: _text(getattr(prices, field)) for field in prices.origin} if prices is not None else {},
+        "LOAD": _text(costs.load),
+    }
+    return "\n".join(f"{name} = {pprint.pformat(value, width=88, sort_dicts=False)}" for name, value in inputs.items())
+
+
+def _config(sheet):
+    """The fields of the model's file, or the name of a file that is not made of fields."""
+    model = sheet.cards.model
+    if model.fields is None or sheet.source.lower().endswith(".gguf"):
+        return sheet.source
+    return model.fields.table
+
+
+def _text(value):
+    """A quantity as a text that is read back as the same."""
+    if not isinstance(value, Quantity):
+        return value
+    return f"{float(value.magnitude)!r} {value.units:C}".strip().replace("**", "^")
+
+
+def _measured(section, keys):
+    return {row.what: _text(row.values[0]) for row in section.rows if row.key in keys and row.known}
+
+
+def _cells(sheet, key):
+    """The code of a section: what can be computed of it."""
+    if key == "per_token":
+        yield STATE
+    elif key == "weights":
+        if sheet["weights"]["computed"].known:
+            yield COUNTED
+        if _measured(sheet["weights"], ("given", "files", "log")):
+            yield MEASURED
+    elif key == "sessions_by_cap":
+        yield CAPS
+    elif key == "length" and sheet.lengths:
+        yield LENGTHS
+    elif key == "sessions":
+        yield SESSIONS
+        if sheet["sessions"]["in_pool"].known:
+            yield POOL
+        if _measured(sheet["sessions"], ("log", "tested")):
+            yield TESTED
+    elif key == "cost":
+        yield COST

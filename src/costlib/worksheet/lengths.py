@@ -1,0 +1,139 @@
+"""The lengths that sessions reach, against the cap that memory is reserved for."""
+
+import math
+
+from costlib.units import Quantity, show
+from costlib.worksheet.memory import NEEDS
+from costlib.worksheet.table import Row, Section
+
+__all__ = ["length_section", "verdict"]
+
+NEAR, IDLE = 0.8, 0.1  # of the cap
+P99 = 0.99
+
+
+def verdict(length, cap):
+    """What the 99th percentile of session lengths says of a cap.
+
+    Parameters
+    ----------
+    length : Quantity [token]
+        The 99th percentile.
+    cap : Quantity [token]
+        The cap that memory is reserved for.
+
+    Returns
+    -------
+    str
+        ``beyond`` above the cap; ``works`` near it, from 80 %; ``idle`` at a tenth of it or less; else ``between``.
+
+    Examples
+    --------
+    >>> from costlib.units import quantity
+    >>> verdict(quantity("3000 token"), quantity("32768 token"))
+    'idle'
+    """
+    if length > cap:
+        return "beyond"
+    if length >= NEAR * cap:
+        return "works"
+    return "idle" if length <= IDLE * cap else "between"
+
+
+SAYS = {
+    "beyond": "Sessions will meet the cap: {above} of them are longer.",
+    "works": "The cap works: the 99th percentile is {share} of it.",
+    "idle": (
+        "Memory is kept for sessions that never come: the 99th percentile is {share} of the cap. "
+        "Lower the cap, and serve more."
+    ),
+    "between": (
+        "Neither: the 99th percentile is {share} of the cap, not near it and more than a tenth. "
+        "Each session holds {times} times the memory that it comes to need in 99 cases of 100."
+    ),
+}
+HOW = "give a trace of sessions: --trace FILE, with a session, prompt tokens and output tokens in each row"
+
+
+def length_section(trace, cap, cards, column):
+    """The section on session lengths.
+
+    Parameters
+    ----------
+    trace : Summary, optional
+        What was read of a trace.
+    cap : Quantity [token]
+    cards : Cards
+    column : str
+        By what sessions are counted: what the model needs, or what an engine reserves.
+
+    Returns
+    -------
+    Section
+    """
+    title = "4. Session length, from traces"
+    if trace is None or trace.lengths is None or not trace.lengths.count:
+        row = Row(key="p99", what="99th percentile of session length", values=(None,), missing=HOW)
+        return Section(key="length", title=title, rows=(row,))
+    found = trace.lengths
+    p99 = _tokens(found.quantile(P99))
+    low, high = (None if end is None else _tokens(end) for end in found.interval(P99))
+    rows = (
+        Row(key="count", what="sessions in the trace", values=(Quantity(float(found.count), "session"),), digits=15),
+        Row(key="p50", what="median", values=(_tokens(found.quantile(0.5)),), digits=15),
+        Row(key="p99", what="99th percentile", values=(p99,), digits=15, source="the trace"),
+        Row(key="p99_low", what="at least, with 95 % confidence", values=(low,), digits=15, source="order statistics"),
+        Row(
+            key="p99_high",
+            what="at most, with 95 % confidence",
+            values=(high,),
+            digits=15,
+            source="order statistics",
+            missing=f"a trace of at least {found.wanted(P99):,} sessions; this one has {found.count:,}",
+        ),
+        Row(key="longest", what="longest", values=(_tokens(found.maximum),), digits=15),
+        Row(key="of_cap", what="99th percentile over the cap", values=((p99 / cap).to(""),), units=("percent",)),
+        Row(key="above", what="sessions longer than the cap", values=(_above(found, cap),), units=("percent",)),
+        _lower_cap(p99, high, cap, cards, column),
+    )
+    return Section(key="length", title=title, rows=rows, says=tuple(_says(found, p99, low, high, cap)))
+
+
+def _tokens(number):
+    return number.to("token") if isinstance(number, Quantity) else Quantity(float(number), "token")
+
+
+def _above(found, cap):
+    return Quantity(float(found.share_above(cap.m_as("token"))), "")
+
+
+def _lower_cap(p99, high, cap, cards, column):
+    """What a cap at the 99th percentile would hold: at the upper end of its interval, in whole kibitokens."""
+    lower = Quantity(1024.0 * math.ceil((high or p99).m_as("token") / 1024), "token")
+    what, held = f"sessions at a cap of {show(lower, digits=15)}", None
+    if not cards.lacks(column, lower):
+        held = cards.sessions(column, lower).to("session")
+    by = "what the model needs" if column == NEEDS else f"what {column} reserves"
+    source = f"a cap at the upper end of the percentile, rounded up to 1,024 tokens; by {by}"
+    return Row(key="sessions_at_p99", what=what, values=(held,), digits=15, source=source)
+
+
+def _says(found, p99, low, high, cap):
+    told = verdict(p99, cap)
+    yield SAYS[told].format(
+        above=show(_above(found, cap), "percent", 2),
+        share=show(p99 / cap, "percent", 2),
+        times=show(cap / p99, digits=2),
+    )
+    ends = {verdict(end, cap) for end in (low, high) if end is not None}
+    if high is None:
+        yield (
+            f"How sure: {found.count:,} sessions are too few to bound the 99th percentile from above; "
+            f"it takes {found.wanted(P99):,}."
+        )
+    else:
+        between = f"from {show(low, digits=15)} to {show(high, digits=15)}"
+        how = "the verdict changes: give more sessions" if ends - {told} else "the verdict is the same"
+        yield f"How sure: {between}, {how}."
+    cut = found.cut_off()
+    yield f"Long sessions look cut off: {cut}." if cut else "Long sessions do not look cut off."

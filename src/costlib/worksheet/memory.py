@@ -1,0 +1,118 @@
+"""What accelerators hold beside a model's weights: the state of a token, of a session, and how many sessions."""
+
+import bisect
+from dataclasses import dataclass
+
+from costlib import capacity
+from costlib.arguments import ArgumentError
+from costlib.hardware import Accelerator
+from costlib.model_config import ModelConfig, Refused
+from costlib.model_config.engines import sglang, vllm
+from costlib.model_config.llama_cpp import llama_cpp
+from costlib.model_config.rank import Rank
+from costlib.model_config.weights import Weights
+from costlib.units import Quantity
+
+__all__ = ["ENGINES", "NEEDS", "Cards", "engine_of"]
+
+NEEDS = "the model needs"
+ENGINES = ("vLLM", "SGLang", "llama.cpp")
+OF_LOGS = {"vllm": "vLLM", "sglang": "SGLang", "llama_cpp": "llama.cpp", "ollama": "llama.cpp"}
+MANY = 10**6  # sessions: more than any pool holds
+
+
+def engine_of(log):
+    """The engine of a log, as its column is called; None where what it reserves is not known here."""
+    return OF_LOGS.get(log.engine) if log is not None else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cards:
+    """So many accelerators that share a model, and what they hold.
+
+    Parameters
+    ----------
+    model : ModelConfig
+    accelerator : Accelerator
+    count : int
+        Accelerators that share one copy of the model.
+    precision : Quantity [byte/element]
+        Stored size of an element of the cache.
+    weights : Weights
+        Of the whole model.
+    utilisation : Quantity []
+        Share of an accelerator's memory that the engine may use.
+    runtime : Quantity [byte]
+        What is neither weights nor cache, on each.
+    """
+
+    model: ModelConfig
+    accelerator: Accelerator
+    count: int
+    precision: Quantity
+    weights: Weights
+    utilisation: Quantity
+    runtime: Quantity
+
+    @property
+    def room(self):
+        """What is left for state on one accelerator; negative where the weights do not fit."""
+        share = self.weights.size / self.count
+        return capacity.engine_pool(self.accelerator.memory, self.utilisation, share, self.runtime)
+
+    def kept(self, column, tokens):
+        """State of one session on all accelerators: what grows a token, what does not, and the whole."""
+        if column == NEEDS:
+            total, growth = self.model.state(tokens, self.precision), self.model.bytes_per_token(self.precision)
+        else:
+            reserved = self._reserved(column, tokens)
+            times = 1 if column == "llama.cpp" else self.count
+            total, growth = times * reserved.total, times * reserved.bytes_per_token
+        return growth, total - growth * tokens, total
+
+    def sessions(self, column, tokens, room=None):
+        """Sessions of so many tokens in the room of each accelerator, by what the model needs or an engine reserves."""
+        room = self.room if room is None else room
+        if column == "SGLang":
+            return Quantity(float(self._slots(tokens, room)), "session")
+        if column == "llama.cpp":
+            return capacity.resident_sequences(room * self.count, self._reserved(column, tokens).total)
+        state = self._rank(tokens).state(tokens.m_as("token")) if column == NEEDS else None
+        return capacity.resident_sequences(room, state or self._reserved(column, tokens).total)
+
+    def copies(self, tokens):
+        """How many times the accelerators store each byte of state between them."""
+        once, each = self.model.state(tokens, self.precision), self._rank(tokens).state(tokens.m_as("token"))
+        return Quantity(max(1.0, (self.count * each / once).m_as("")) if once.magnitude else 1.0, "")
+
+    def lacks(self, column, tokens):
+        """Why an engine does not serve this; None where it does."""
+        try:
+            self.kept(column, tokens)
+        except (ArgumentError, Refused) as error:
+            return str(error)
+        return None
+
+    def assumptions(self, column, tokens):
+        """Settings of an engine that were taken for granted."""
+        return () if column == NEEDS else self._reserved(column, tokens).assumptions
+
+    def _rank(self, tokens):
+        return Rank(self.model, tokens, self.precision, self.count)
+
+    def _reserved(self, column, tokens, sequences=1):
+        """What an engine reserves on one accelerator; llama.cpp, which splits layers and not heads, on all of them."""
+        if column == "vLLM":
+            return vllm(self.model, tokens, self.precision, tensor_parallel=self.count)
+        if column == "llama.cpp":
+            return llama_cpp(self.model, tokens, self.precision)
+        pool = sequences * tokens
+        return sglang(self.model, pool, self.precision, tensor_parallel=self.count, sequences=sequences)
+
+    def _slots(self, tokens, room):
+        """Sessions whose tokens and states SGLang's pools hold."""
+
+        def taken(sessions):
+            return self._reserved("SGLang", tokens, sessions).total.m_as("byte")
+
+        return bisect.bisect_right(range(1, MANY), room.m_as("byte") * (1 + 1e-12), key=taken)

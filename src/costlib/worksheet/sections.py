@@ -1,0 +1,310 @@
+"""The numbers that come from a configuration, an engine's log and a load test."""
+
+from costlib.model_config.weights import counted_weights
+from costlib.schema import InputError
+from costlib.units import Quantity, show
+from costlib.worksheet.memory import NEEDS
+from costlib.worksheet.table import Row, Section
+
+__all__ = ["cap_sections", "sessions_section", "state_section", "weights_section"]
+
+CLOSE = 0.005  # of the weights: padding, buffers, and the rounding of what is printed
+GB = ("GB", "GiB")
+
+
+def state_section(cards, tokens, columns):
+    """What a token keeps, and what does not grow: as the model needs it and as engines reserve it."""
+    kept = [None if cards.lacks(column, tokens) else cards.kept(column, tokens) for column in columns]
+    growth, beside, total = ([None if one is None else one[i] for one in kept] for i in range(3))
+    length = show(tokens, digits=15)
+    rows = (
+        Row(key="per_token", what="one more token", values=tuple(growth), units=("kB/token", "KiB/token")),
+        Row(key="beside", what=f"beside it, at {length}", values=tuple(beside), units=("MB", "MiB")),
+        Row(key="session", what=f"a session of {length}", values=tuple(total), units=GB),
+    )
+    return Section(
+        key="per_token",
+        title="1. State of a token, from the configuration",
+        columns=columns,
+        rows=rows,
+        says=tuple(_says_of_state(cards, tokens, columns)),
+    )
+
+
+def _says_of_state(cards, tokens, columns):
+    model = cards.model
+    for cache in model.caches:
+        window = f", the last {cache.window:,} tokens" if cache.window else ""
+        stride = f", one entry for {cache.stride} tokens" if cache.stride > 1 else ""
+        yield f"{cache.layers} × {cache.kind}: {cache.heads} × ({cache.key_dim} + {cache.value_dim}){window}{stride}."
+    for state in model.states:
+        yield f"{state.layers} × {state.kind}: {show(state.state, 'MB', 4)}, however long the session is."
+    _, beside, total = cards.kept(NEEDS, tokens)
+    if beside > 0 * beside:
+        share = show(beside / total, "percent", 2)
+        yield f"Growth is not the whole truth: {share} of such a session are windows and states that do not grow."
+    if cards.count > 1:
+        yield f"What engines reserve is summed over {cards.count} accelerators; heads that do not split are repeated."
+    for column in columns[1:]:
+        why = cards.lacks(column, tokens)
+        settings = "; ".join(cards.assumptions(column, tokens) if not why else ())
+        yield f"{column}: not told, {why}." if why else f"{column}: {settings or 'blocks of one token'}."
+
+
+def weights_section(cards, log, precision):
+    """What the weights take: counted, as their files are, and as the engine's log has it."""
+    model = cards.model
+    counted, why = _counted(model, precision)
+    of_log = log.weights if log is not None else None
+    rows = [
+        Row(
+            key="computed",
+            what="computed",
+            values=(counted and counted.size,),
+            source=counted.formula if counted else "",
+            units=GB,
+            missing=why,
+        ),
+        Row(
+            key="files",
+            what="their files",
+            values=(model.weights,),
+            source="their sizes, beside the configuration",
+            units=GB,
+            missing="put the configuration beside the files, or name a folder that has both",
+        ),
+        Row(
+            key="log",
+            what="loaded, all ranks",
+            values=(of_log,),
+            source=_of(log),
+            units=GB,
+            missing="start the engine once, and give its log: --log FILE",
+        ),
+    ]
+    if cards.weights.source == "as given":
+        rows.insert(0, Row(key="given", what="as given", values=(cards.weights.size,), source="--weights", units=GB))
+    says = [f"The sessions below are counted with the weights {cards.weights.source}."]
+    known = [(row.what, row.values[0]) for row in rows if row.known]
+    for (what, size), (other, larger) in zip(known, known[1:], strict=False):
+        says.append(_difference(model, counted, what, size, other, larger))
+    return Section(key="weights", title="2. Weights in memory", rows=tuple(rows), says=tuple(says))
+
+
+def _of(log):
+    """How the source of what a log says is called."""
+    return " ".join(filter(None, ("the log of", log.engine, log.version))) if log is not None else ""
+
+
+def _counted(model, precision):
+    """What the parameters take, or why that is not known."""
+    try:
+        return counted_weights(model, precision), ""
+    except InputError as error:  # also where it is refused
+        return None, f"say how they are stored: --weight-precision; {error}" if model.parameters else str(error)
+
+
+def _difference(model, counted, what, size, other, larger):
+    """By how much two sizes of the weights differ, and what explains it."""
+    more = larger - size
+    by = f"{other} − {what}: {show(more, 'GB', 3)}, {show(more / size, 'percent', 2)}"
+    if abs(more) <= CLOSE * size:
+        return f"{by}: within {show(Quantity(CLOSE, ''), 'percent')}, as padding, buffers and rounding are."
+    reasons = [text for text, extra in _candidates(model, counted) if abs(abs(more) - extra) <= CLOSE * size]
+    if reasons:
+        return f"{by}: {reasons[0]}."
+    about = "; ".join(f"{text}, {show(extra, 'GB', 3)}" for text, extra in _candidates(model, counted))
+    return f"{by}: not explained" + (f" (by itself would not do: {about})." if about else ".")
+
+
+def _candidates(model, counted):
+    """What may be in one size of the weights and not in another, and how large it is."""
+    if model.parameters is None or counted is None:
+        return
+    if model.parameters.predictors:
+        extra = Quantity(float(model.parameters.predictors), "parameter") * counted.precision
+        yield "layers that predict further tokens, which are in the files and which engines leave out", extra
+    wider = Quantity(2.0, "byte/parameter") - counted.precision
+    if wider.magnitude > 0:
+        table = Quantity(float(model.parameters.embedding), "parameter") * wider
+        yield "the table of tokens in 16 bits", table
+        yield "the table of tokens and the output head in 16 bits", 2 * table
+
+
+def cap_sections(cards, tokens, source, at_cap, columns):
+    """The cap and what happens at it; then the sessions at half, at and at twice the cap."""
+    limit, says = cards.model.context_limit, []
+    if limit is not None and 2 * tokens.m_as("token") > limit:
+        says.append(f"The model was made for contexts of up to {limit:,} tokens.")
+    yield Section(
+        key="cap",
+        title="3. The cap on a session",
+        rows=(
+            Row(key="tokens", what="the cap", values=(tokens,), source=source, digits=15),
+            Row(
+                key="at_cap",
+                what="what happens at it",
+                values=(at_cap,),
+                source="as given",
+                missing="decide, enforce it, and write it down: --at-cap compact, summarise or refuse",
+            ),
+        ),
+    )
+    lengths = (("half", "half the cap", 0.5), ("at", "the cap", 1.0), ("twice", "twice the cap", 2.0))
+    yield Section(
+        key="sessions_by_cap",
+        title="",
+        columns=columns,
+        rows=tuple(_at(cards, columns, key, what, tokens, times) for key, what, times in lengths),
+        says=tuple(says),
+    )
+
+
+def _at(cards, columns, key, what, tokens, times):
+    length = Quantity(float(round(tokens.m_as("token") * times)), "token")
+    held = tuple(_held(cards, column, length) for column in columns)
+    return Row(key=key, what=f"sessions at {what}, {show(length, digits=15)}", values=held, digits=15)
+
+
+def _held(cards, column, tokens):
+    return None if cards.lacks(column, tokens) else cards.sessions(column, tokens).to("session")
+
+
+def sessions_section(cards, tokens, log, tested, columns):
+    """Sessions that the accelerators hold: computed, by the log, and under load."""
+    engine = columns[1] if len(columns) == 2 else None
+    per = f" on {cards.count} accelerators" if cards.count > 1 else ""
+    rows = [
+        Row(
+            key="room",
+            what="room for state on each accelerator",
+            values=(cards.room,),
+            source=(
+                f"{show(cards.utilisation, 'percent')} × {show(cards.accelerator.memory, 'GB', 4)}"
+                f" − {show(cards.weights.size, 'GB', 4)} / {cards.count} − {show(cards.runtime, 'GB', 4)}"
+            ),
+            units=GB,
+        )
+    ]
+    for column in columns:
+        by = "the model needs" if column == NEEDS else f"{column} reserves"
+        rows.append(
+            Row(
+                key="needs" if column == NEEDS else column,
+                what=f"sessions{per}, computed: by what {by}",
+                values=(_held(cards, column, tokens),),
+                source="room / a session",
+                missing="" if column == NEEDS else cards.lacks(column, tokens) or "",
+                digits=15,
+            )
+        )
+    pool = log.cache if log is not None else None
+    rows += [
+        Row(
+            key="pool",
+            what="pool for state on the smallest rank",
+            values=(pool,),
+            source=_of(log),
+            units=GB,
+            missing="start the engine once, and give its log: --log FILE",
+        ),
+        Row(
+            key="in_pool",
+            what=f"sessions{per}, computed: in that pool",
+            values=(None if pool is None else _in(cards, engine or NEEDS, tokens, pool),),
+            source="pool / a session",
+            digits=15,
+            needs="needs that pool",
+        ),
+        Row(
+            key="log",
+            what=f"sessions{per}, as the log has it",
+            values=(_by_log(log, tokens),),
+            source=_of(log),
+            missing="start the engine once, and give its log: --log FILE",
+        ),
+        Row(
+            key="tested",
+            what=f"sessions{per}, in a load test at the cap",
+            values=(None if tested is None else Quantity(float(tested), "session"),),
+            source="--tested-sessions",
+            digits=15,
+            missing=(
+                f"run sessions of {show(tokens, digits=15)} until one is preempted or refused; "
+                "--tested-sessions, the most that ran"
+            ),
+        ),
+    ]
+    return Section(
+        key="sessions",
+        title="5. Sessions per card",
+        rows=tuple(rows),
+        says=tuple(_explained(rows, cards, log, engine)),
+    )
+
+
+def _in(cards, column, tokens, pool):
+    return None if cards.lacks(column, tokens) else cards.sessions(column, tokens, pool).to("session")
+
+
+def _by_log(log, tokens):
+    held = log.sessions(tokens) if log is not None else None
+    return None if held is None else held.to("session")
+
+
+def _explained(rows, cards, log, engine):
+    """Each step from the computed number to the measured one, and what is between."""
+    by_key = {row.key: row.values[0] for row in rows}
+    steps = [("the model's need", by_key["needs"], "")]
+    if engine:
+        steps.append(
+            (f"{engine}'s reserve", by_key[engine], "blocks that are not full, pages of one size, copies of heads")
+        )
+    if by_key["pool"] is not None:
+        steps.append(("the pool of the log", by_key["in_pool"], _of_pool(cards, log)))
+    steps.append(("the log's own count", by_key["log"], "settings of the engine that were taken for granted otherwise"))
+    steps.append(("the load test", by_key["tested"], None))
+    known = [step for step in steps if step[1] is not None]
+    for (name, held, _), (other, then, why) in zip(known, known[1:], strict=False):
+        if why is None:
+            why = _of_test(held, then)
+        if abs((then - held).m_as("session")) < 1:
+            yield f"{other}: as {name}."
+        else:
+            yield f"{other}: {_signed(then - held)} against {name}: {why}."
+    if cards.count > 1 and known:
+        name, held, _ = known[-1]
+        yield f"For each accelerator, by {name}: {show((held / cards.count).m_as('session'), digits=3)} sessions."
+
+
+def _signed(difference):
+    number = difference.m_as("session")
+    return f"{'+' if number > 0 else '−'}{show(abs(number), digits=3)} sessions"
+
+
+def _of_pool(cards, log):
+    """What the pool of a log has in it otherwise than the room that was computed."""
+    parts = []
+    if log.utilisation is not None and abs(log.utilisation - cards.utilisation.m_as("")) > 1e-9:
+        parts.append(f"it may use {log.utilisation:.0%} of the card")
+    if log.memory is not None:
+        parts.append(f"memory {show(log.memory - cards.accelerator.memory, 'GB', 3)} against the catalog")
+    smallest = log.smallest
+    if smallest is not None and smallest.weights is not None:
+        more = smallest.weights - cards.weights.size / cards.count
+        parts.append(f"weights {show(more, 'GB', 3)} against the computed")
+    rest = log.cache - cards.room
+    return f"{show(rest, 'GB', 3)} of room" + (f" ({'; '.join(parts)})" if parts else "")
+
+
+def _of_test(held, then):
+    """What moves a load test away from a division, by the direction."""
+    if then > held:
+        return (
+            "sessions that share a prefix, or that were not at the cap, or state moved to the host; "
+            "the engine's count of prefix hits and of evicted blocks tells which"
+        )
+    return (
+        "a limit on running sequences, fragments, or batches that need room of their own; "
+        "the engine's count of waiting and preempted requests tells which"
+    )

@@ -1,0 +1,261 @@
+"""The worksheet: its inputs, what is taken for granted in them, and its sections."""
+
+from dataclasses import dataclass
+
+from costlib import catalog
+from costlib.arguments import ArgumentError
+from costlib.model_config.precision import precision_of
+from costlib.model_config.weights import weights_of
+from costlib.units import Quantity, show
+from costlib.worksheet.cost_section import cost_section
+from costlib.worksheet.costs import Costs, session_of
+from costlib.worksheet.lengths import length_section
+from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of
+from costlib.worksheet.sections import cap_sections, sessions_section, state_section, weights_section
+from costlib.worksheet.table import Section
+
+__all__ = ["Worksheet", "worksheet"]
+
+UTILISATION, SHARE = Quantity(0.9, ""), "{} of each accelerator's memory for the engine: --utilisation"
+RUNTIME, OTHER = Quantity(2.0, "GB"), "{} on each accelerator for what is neither weights nor state: --runtime"
+NOT_SET = "not set: the cap is the model's context window, and the plan is sized by it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worksheet:
+    """Five numbers and a cost, with where each is from and what is missing.
+
+    Parameters
+    ----------
+    cards : Cards
+        The model, on what it runs.
+    accelerator : str
+        Their name in the catalog.
+    cap : Quantity [token]
+    costs : Costs
+    sections : tuple of Section
+    assumptions : tuple of str
+        What was taken for granted.
+    notes : tuple of str
+        What the numbers do not contain.
+    kv_format : str
+        Format of the cache.
+    weight_precision : Quantity [byte/parameter], optional
+        At which weights were counted, where it was given.
+    log : Log, optional
+    lengths : dict, optional
+        The 99th percentile of session lengths with the ends of its interval, and of how many sessions.
+    source : str
+        The file of the model, as it was given.
+    command : str
+        The command that makes this worksheet.
+    """
+
+    cards: Cards
+    accelerator: str
+    cap: Quantity
+    costs: Costs
+    sections: tuple[Section, ...]
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    kv_format: str
+    weight_precision: object = None
+    log: object = None
+    lengths: dict | None = None
+    source: str = ""
+    command: str = ""
+
+    def __getitem__(self, key):
+        """The section of this key."""
+        return next(section for section in self.sections if section.key == key)
+
+    @property
+    def missing(self):
+        """Rows without a value, each with how to get it: section, row."""
+        return [(section, row) for section in self.sections for row in section.rows if not row.known and row.missing]
+
+
+def worksheet(
+    model,
+    accelerator,
+    count=1,
+    cap=None,
+    *,
+    at_cap=None,
+    weights=None,
+    weight_precision=None,
+    kv_format=None,
+    utilisation=None,
+    runtime=None,
+    log=None,
+    trace=None,
+    tested_sessions=None,
+    session=None,
+    load=None,
+    hire=None,
+    hosted=None,
+    source="",
+    command="",
+):
+    """Five numbers to write down before hardware is ordered, and what a session costs.
+
+    Parameters
+    ----------
+    model : ModelConfig
+        What was read of the model.
+    accelerator : str
+        A name in the catalog.
+    count : int
+        Accelerators that share one copy of the model.
+    cap : Quantity [token], optional
+        The cap on a session; by default the engine's limit in the log, or that for which the model was made.
+    at_cap : str, optional
+        What happens to a session at the cap.
+    weights : Quantity [byte], optional
+        Size of all weights; by default that of their files, or as counted.
+    weight_precision : Quantity [byte/parameter], optional
+        Stored size of every weight, at which they are then counted.
+    kv_format : str, optional
+        Format of the cache; by default that of the log, or the one that the model's file declares.
+    utilisation : Quantity [], optional
+        Share of an accelerator's memory that the engine may use; by default that of the log, or 0.9.
+    runtime : Quantity [byte], optional
+        What activations and graphs take of that on each accelerator; by default 2 GB.
+    log : Log, optional
+        What :func:`costlib.logs.read` read of an engine's log.
+    trace : Summary, optional
+        What :func:`costlib.traces.summary` says of a trace.
+    tested_sessions : int, optional
+        Sessions that ran at once in a load test at the cap.
+    session : dict of str to Quantity, optional
+        What the mean session is, by the fields of :class:`costlib.worksheet.costs.Session`; the rest is the trace's.
+    load : Quantity [], optional
+        Sessions that come over those that could be served.
+    hire : Price, optional
+        Of an accelerator for an hour.
+    hosted : Price, optional
+        Of a host's tokens.
+    source : str
+        The file of the model, as a command would name it.
+    command : str
+        The command that makes this worksheet, for those who read it.
+
+    Returns
+    -------
+    Worksheet
+
+    Raises
+    ------
+    InputError, Refused
+        If the accelerator is not in the catalog, or what the weights take is not known.
+    ArgumentError
+        If a count is no whole number, or a cap is missing and the model states none.
+
+    Examples
+    --------
+    >>> from costlib.model_config import read_table
+    >>> from costlib.units import quantity
+    >>> model = read_table({"model_type": "llama", "num_hidden_layers": 32, "num_attention_heads": 32,
+    ...     "num_key_value_heads": 8, "hidden_size": 4096, "intermediate_size": 14336, "vocab_size": 128256,
+    ...     "tie_word_embeddings": False, "dtype": "bfloat16"}, "example")
+    >>> sheet = worksheet(model, "h100-sxm", cap=quantity("32768 token"))
+    >>> show(sheet["sessions"]["needs"].values[0])
+    '13 sessions'
+    """
+    for name, value in (("count", count), ("tested_sessions", tested_sessions)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise ArgumentError(f"worksheet: {name} = {value!r}; wanted a whole number, 1 or more")
+    assumptions = list(model.assumptions)
+    cap, cap_source = _cap(model, cap, log)
+    kv_format = kv_format or _of_log(log, "kv_format") or model.kv_format
+    stored = weights_of(model, weights, weight_precision)
+    cards = Cards(
+        model=model,
+        accelerator=catalog.part("accelerator", accelerator),
+        count=count,
+        precision=precision_of(kv_format),
+        weights=stored,
+        utilisation=_or_assumed(utilisation, _of_log(log, "utilisation"), UTILISATION, SHARE, assumptions),
+        runtime=_or_assumed(runtime, None, RUNTIME, OTHER, assumptions),
+    )
+    assumptions += stored.assumptions
+    engine = engine_of(log)
+    columns = (NEEDS, *((engine,) if engine else ENGINES))
+    by_sessions = sessions_section(cards, cap, log, tested_sessions, columns)
+    by_length = length_section(trace, cap, cards, engine or NEEDS)
+    held, held_from = _held(by_sessions, engine)
+    costs = Costs(
+        cards=cards,
+        cap=cap,
+        held=held,
+        session=session_of(trace, **(session or {})),
+        hire=hire,
+        hosted=hosted,
+        load=load,
+    )
+    return Worksheet(
+        cards=cards,
+        accelerator=accelerator,
+        cap=cap,
+        costs=costs,
+        sections=(
+            state_section(cards, cap, columns),
+            weights_section(cards, log, weight_precision),
+            *cap_sections(cards, cap, cap_source, at_cap, columns),
+            by_length,
+            by_sessions,
+            cost_section(costs, held_from),
+        ),
+        assumptions=tuple(assumptions),
+        notes=(*model.notes, *_of_log(log, "notes", ()), *((trace.notes or ()) if trace is not None else ())),
+        kv_format=kv_format,
+        weight_precision=weight_precision,
+        log=log,
+        lengths=_p99(by_length),
+        source=source,
+        command=command,
+    )
+
+
+def _of_log(log, field, default=None):
+    return default if log is None else getattr(log, field, default) or default
+
+
+def _cap(model, given, log):
+    """The cap, and where it is from."""
+    if given is not None:
+        return given, "as given"
+    limit = _of_log(log, "context_limit")
+    if limit is not None:
+        return limit, "not given: the engine's limit, as its log has it"
+    if model.context_limit is None:
+        raise ArgumentError("worksheet: cap = None, and the model states no limit of its context; wanted tokens")
+    return Quantity(
+        float(model.context_limit), "token"
+    ), "not set: the cap is the model's context window, and the plan is sized by it"
+
+
+def _or_assumed(given, logged, otherwise, text, assumptions):
+    """A setting as it was given or logged; or else what is taken for granted, which is then said."""
+    for value in (given, logged):
+        if value is not None:
+            return value if isinstance(value, Quantity) else Quantity(float(value), "")
+    assumptions.append(text.format(show(otherwise, "percent" if otherwise.check("") else None)))
+    return otherwise
+
+
+def _p99(section):
+    """The 99th percentile of session lengths, and how sure it is."""
+    if not section["p99"].known:
+        return None
+    keys = {"p99": "p99", "low": "p99_low", "high": "p99_high", "count": "count"}
+    return {name: section[key].values[0] for name, key in keys.items()}
+
+
+def _held(section, engine):
+    """Sessions that the cards hold, by the best knowledge there is, and how that is known; None where none fits."""
+    for key in ("tested", "log", "in_pool", *((engine,) if engine else ()), "needs"):
+        row = section[key]
+        if row.known:
+            return (row.values[0] if row.values[0].magnitude else None), row.what
+    return None, ""
