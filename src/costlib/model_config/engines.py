@@ -6,11 +6,12 @@ size, and keeps more than a window while it works through a prompt.
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from costlib.arguments import ArgumentError
 from costlib.units import Quantity
 
-__all__ = ["Reserved", "sglang", "vllm"]
+__all__ = ["Blocks", "Reserved", "sglang", "vllm", "vllm_blocks"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,16 @@ class Reserved:
     constant: Quantity
     rows: tuple[tuple[str, str, Quantity], ...]
     assumptions: tuple[str, ...] = ()
+
+
+class Blocks(NamedTuple):
+    """What vLLM reserves in layers of one kind: blocks in each layer, bytes of a page, the tokens that it holds."""
+
+    kept: object
+    count: int
+    page: float
+    tokens: int | None
+    formula: str
 
 
 def vllm(
@@ -95,6 +106,63 @@ def vllm(
     >>> show(vllm(config, quantity("20000 token")).total, "GiB", digits=5)
     '2.4414 GiB'
     """
+    settings = tensor_parallel, block, batched_tokens, speculated_tokens, draft_layers
+    blocks = vllm_blocks(config, tokens, kv_precision, *settings)
+    rows, slope, constant = [], 0.0, 0.0
+    for kept, count, page, size, formula in blocks:
+        rows.append(row(kept, formula, kept.layers * count * page))
+        if size is None:
+            constant += kept.layers * count * page
+        elif kept.grows:
+            slope += kept.layers * page / (size * kept.stride)
+    caches = [each.kept for each in blocks if each.tokens is not None]
+    precision = _precision(config, kv_precision)
+    assumptions = [
+        f"blocks of {size:,.0f} tokens" for size in dict.fromkeys(each.tokens for each in blocks if each.tokens)
+    ]
+    assumptions += _stored_otherwise(caches)
+    if precision == 1 and any(cache.kind.startswith("latent") for cache in caches):
+        assumptions.append("8-bit latents with their scales; attention that is not sparse may be stored without")
+    if any(cache.window for cache in caches):
+        assumptions.append(f"at most {batched_tokens:,} tokens a step")
+    return reserved("vLLM", rows, slope, constant, assumptions)
+
+
+def vllm_blocks(
+    config, tokens, kv_precision=None, tensor_parallel=1, block=16, batched_tokens=8192, speculated_tokens=0,
+    draft_layers=0,
+):  # fmt: skip
+    """The blocks that vLLM reserves on one accelerator for a sequence, kind of layer by kind.
+
+    Parameters
+    ----------
+    config : ModelConfig
+        What was read of the model.
+    tokens : Quantity [token]
+        Length of the sequence.
+    kv_precision : Quantity [byte/element], optional
+        As in :func:`vllm`.
+    tensor_parallel : int
+        As in :func:`vllm`.
+    block : int
+        As in :func:`vllm`.
+    batched_tokens : int
+        As in :func:`vllm`.
+    speculated_tokens : int
+        As in :func:`vllm`.
+    draft_layers : int
+        As in :func:`vllm`.
+
+    Returns
+    -------
+    list of Blocks
+        Those of caches, of a draft, and of recurrent states, whose pages hold no tokens.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`vllm`.
+    """
     n = whole_tokens(tokens)
     for name, value in (("tensor_parallel", tensor_parallel), ("block", block), ("batched_tokens", batched_tokens)):
         check_setting("vllm", name, value, 1)
@@ -105,26 +173,15 @@ def vllm(
     caches = [_on_one_rank(cache, tensor_parallel) for cache in _with_draft(config.caches, draft_layers)]
     states = [_state_of_vllm(state) / tensor_parallel for state in config.states]
     state_page, pages = _pages(caches, states, precision, block)
-    rows, slope, constant = [], 0.0, 0.0
+    found = []
     for cache, (page, size) in zip(caches, pages, strict=True):
         count, formula = _blocks_of_vllm(cache, n, size, batched_tokens)
-        rows.append(
-            row(cache, f"{cache.layers} layers × {formula} blocks × {page:,.0f} B", cache.layers * count * page)
-        )
-        if cache.grows:
-            slope += cache.layers * page / (size * cache.stride)
+        found.append(Blocks(cache, count, page, size, f"{cache.layers} layers × {formula} blocks × {page:,.0f} B"))
+    copies = 1 + speculated_tokens
     for state in config.states:
-        copies = 1 + speculated_tokens
-        size = state.layers * copies * state_page
-        constant += size
-        rows.append(row(state, f"{state.layers} layers × {copies} pages × {state_page:,.0f} B", size))
-    assumptions = [f"blocks of {size:,.0f} tokens" for size in dict.fromkeys(size for _, size in pages)]
-    assumptions += _stored_otherwise(caches)
-    if precision == 1 and any(cache.kind.startswith("latent") for cache in caches):
-        assumptions.append("8-bit latents with their scales; attention that is not sparse may be stored without")
-    if any(cache.window for cache in caches):
-        assumptions.append(f"at most {batched_tokens:,} tokens a step")
-    return reserved("vLLM", rows, slope, constant, assumptions)
+        formula = f"{state.layers} layers × {copies} pages × {state_page:,.0f} B"
+        found.append(Blocks(state, copies, state_page, None, formula))
+    return found
 
 
 def sglang(config, tokens, kv_precision=None, *, tensor_parallel=1, sequences=1, window_share=0.8):

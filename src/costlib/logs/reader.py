@@ -1,0 +1,401 @@
+"""From the lines of a log to what the last complete start-up in it says."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import chain
+
+from costlib.logs import llama_cpp, ollama, sglang, tensorrt_llm, vllm
+from costlib.logs.lines import LONGEST, Reading, cleaned
+from costlib.logs.log import Log, Pool, Rank, Use
+from costlib.schema import InputError
+from costlib.units import Quantity
+
+__all__ = ["read"]
+
+ENGINES = {"vllm": vllm, "sglang": sglang, "llama.cpp": llama_cpp, "ollama": ollama, "tensorrt_llm": tensorrt_llm}
+NAMES = {
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "llama.cpp": "llama.cpp",
+    "ollama": "ollama",
+    "tensorrt_llm": "TensorRT-LLM",
+}
+INSIDE = {"ollama": "llama.cpp"}  # whose lines stand among those of the other
+MOST_READINGS = 5000  # of one start-up; the longest published ones have some 300
+MOST_NOTES = 20
+TEXT = ("Received request", "Added request", "prompt: ")  # what users wrote may look like a line of an engine
+SHOWN = {
+    "vllm": ("Model loading took … GiB", "Available KV cache memory: … GiB", "# GPU blocks: …"),
+    "sglang": ("KV Cache is allocated. #tokens: …", "max_total_num_tokens=…"),
+    "llama.cpp": ("llama_kv_cache: size = … MiB", "KV self size = … MiB"),
+    "ollama": ('msg="kv cache" device=… size=…', "memory.required.kv=…"),
+    "tensorrt_llm": ("Allocated … GiB for max tokens in paged KV cache", "Using … tokens in paged KV cache"),
+}
+
+
+def read(lines, where="log"):
+    """What a log says, by its last complete start-up.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        Of a file, of standard input, or of a text that was pasted. They are streamed: what is kept does not grow
+        with the number of lines of a server at work.
+    where : str
+        How messages call it.
+
+    Returns
+    -------
+    Log
+
+    Raises
+    ------
+    InputError
+        If no line is known: with what is looked for, engine by engine.
+
+    Notes
+    -----
+    Lines that are not known are passed over and counted. Of several start-ups the last that came to its end counts;
+    of several engines the one that started last.
+
+    Examples
+    --------
+    >>> log = read(["INFO gpu_worker.py Available KV cache memory: 69.66 GiB",
+    ...             "INFO kv_cache_utils.py GPU KV cache size: 652,144 tokens"])
+    >>> log.engine, log.tokens.m_as("token"), log.known
+    ('vllm', 652144.0, 2)
+    """
+    reader = Reader()
+    for line in lines:
+        reader.take(line)
+    return reader.log(where)
+
+
+class Reader:
+    """Takes one line after the other."""
+
+    def __init__(self):
+        self.states = {engine: State(engine) for engine in ENGINES if engine not in INSIDE}
+        self.number = self.known = self.unknown = self.too_long = 0
+        self.odd = Counter()
+        self.cut = self.nul = False
+        self.own = Counter()  # lines of an engine that has another inside
+        self.notes = []
+        self.table = [
+            (line, engine, INSIDE.get(engine, engine), getattr(module, "rank_of", llama_cpp.rank_of))
+            for engine, module in ENGINES.items()
+            for line in module.LINES
+        ]
+
+    def take(self, raw):
+        """One line, with or without its end."""
+        self.number += 1
+        if len(raw) > LONGEST:
+            self.too_long += 1
+            self.cut = False
+            return
+        text, known = cleaned(raw), False
+        self.nul |= "\0" in raw
+        self.cut = False
+        if not text or any(mark in text for mark in TEXT):
+            self.unknown += 1
+            return
+        for line, engine, family, rank_of in self.table:
+            if line.key not in text:
+                continue
+            try:
+                values = line.read(text)
+            except ValueError as error:
+                self._note(f"line {self.number:,}: {error} is not credible, and was passed over")
+                known = True
+                continue
+            if values is None:
+                continue
+            known = True
+            self.own[engine] += 1
+            self.states[family].take(Reading(self.number, line, rank_of(text), values))
+            self.cut |= not raw.endswith("\n") and line.ends(text)
+        self.known += known
+        self.unknown += not known
+
+    def _note(self, text):
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append(text)
+
+    def log(self, where):
+        """What was read, all in all."""
+        started = [state for state in self.states.values() if state.best() is not None]
+        if not started:
+            raise InputError(self._nothing(where))
+        state = max(started, key=lambda state: state.best().last_number)
+        engine = "ollama" if state.engine == "llama.cpp" and self.own["ollama"] else state.engine
+        found = state.best()
+        found.engine = engine
+        said = ENGINES[engine].assembled(found)
+        return _log(engine, said, found.ranks_spoken(), state, [*found.notes, *self._remarks(state, engine)], self)
+
+    def _remarks(self, state, engine):
+        """What is to be said of the whole file."""
+        if state.starts > 1:
+            yield f"{state.starts} start-ups came to their end; the last counts"
+        if state.finished not in (None, state.current) and state.current.begun:
+            yield "a start-up after it did not come to its end"
+        for other in self.states.values():
+            if other is not state and other.finished is not None:
+                yield f"a start-up of {NAMES[other.engine]} is there too, before it; wanted a file for each"
+        if self.too_long:
+            yield f"{self.too_long:,} lines of more than {LONGEST:,} characters were passed over"
+        if self.cut and self.number > 1:
+            yield "the last line has no end: if the log is cut there, its number may be"
+        yield from self.notes
+
+    def _nothing(self, where):
+        if not self.number:
+            return f"{where}: is empty; wanted the log of an engine"
+        wanted = "; ".join(f"{NAMES[name]}: {', '.join(map(repr, texts))}" for name, texts in SHOWN.items())
+        count = f"none of its {self.number:,} lines" if self.number > 1 else "its line is not one that"
+        what = " (it has bytes that are no text)" if self.nul else ""
+        what += f" ({self.too_long:,} of more than {LONGEST:,} characters)" if self.too_long else ""
+        what += f" ({self.notes[0]})" if self.notes else ""
+        return f"{where}: {count} is known{what}; looked for lines of {wanted}".replace("one that is known", "known")
+
+
+class State:
+    """The start-ups of one engine: the last that came to its end, and the one under way."""
+
+    def __init__(self, engine):
+        self.engine, self.module = engine, ENGINES[engine]
+        self.current, self.finished = Found(), None
+        self.starts = 0
+        self.use = Using()
+
+    def take(self, reading):
+        role = reading.line.role
+        if role == "runs":
+            self.use.take(reading.values)
+            return
+        if self._anew(reading):
+            self.close()
+            self.current = Found()
+        if role == "begins":
+            self.current.begun.add((reading.line, reading.rank))
+        self.current.take(reading)
+
+    def _anew(self, reading):
+        """Whether a line opens a new start-up: a first line that was there, or weights after a pool."""
+        now, role = self.current, reading.line.role
+        if role == "begins":
+            return (reading.line, reading.rank) in now.begun or (self._complete(now) and not now.begun)
+        return role == "loads" and self._complete(now) and reading.rank in now.loaded
+
+    def _complete(self, found):
+        return ollama.complete(found) if self.engine == "llama.cpp" else self.module.complete(found)
+
+    def close(self):
+        if self._complete(self.current):
+            self.finished = self.current
+            self.starts += 1
+
+    def best(self):
+        """The readings that count: of the last complete start-up, or of the one that there is."""
+        if self._complete(self.current):
+            if self.finished is not self.current:
+                self.finished = self.current
+                self.starts += 1
+            return self.current
+        if self.finished is not None:
+            return self.finished
+        return self.current if self.current.readings else None
+
+
+@dataclass
+class Found:
+    """The readings of one start-up."""
+
+    readings: list = field(default_factory=list)
+    notes: list = field(default_factory=list)
+    begun: set = field(default_factory=set)
+    loaded: set = field(default_factory=set)
+    last_number: int = 0
+
+    def take(self, reading):
+        self.last_number = reading.number
+        if reading.line.role == "loads":
+            self.loaded.add(reading.rank)
+        if len(self.readings) < MOST_READINGS:
+            self.readings.append(reading)
+        elif len(self.readings) == MOST_READINGS:
+            self.note(f"a start-up of more than {MOST_READINGS:,} lines that are known; the rest was passed over")
+
+    def note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def has(self, name):
+        return any(name in reading.values for reading in self.readings)
+
+    def fits(self, key, exactly=None):
+        """Whether a line of this kind was there."""
+        return any(r.line.key == key and exactly in (None, r.line.since) for r in self.readings)
+
+    def all(self, name):
+        return [reading.values[name] for reading in self.readings if name in reading.values]
+
+    texts = all
+
+    def last(self, name):
+        return next(reversed(self.all(name)), None)
+
+    def least(self, name):
+        return min(self.all(name), default=None)
+
+    def ranks(self, *names):
+        return list(dict.fromkeys(r.rank for r in self.readings if any(name in r.values for name in names)))
+
+    def of_rank(self, rank):
+        return [reading.values for reading in self.readings if reading.rank == rank]
+
+    def by_rank(self, name):
+        """The last value by rank; a value that stands twice and differs is said to."""
+        values = {}
+        for reading in self.readings:
+            if name not in reading.values:
+                continue
+            now, before = reading.values[name], values.get(reading.rank)
+            if before is not None and abs(now - before) > 0.01 * max(abs(now), abs(before)):
+                self.note(f"line {reading.number:,}: {name} was printed before with another value; this one counts")
+            values[reading.rank] = now
+        return values
+
+    def sum_by_rank(self, name):
+        sums = Counter()
+        for reading in self.readings:
+            if name in reading.values:
+                sums[reading.rank] += reading.values[name]
+        return dict(sums)
+
+    def by(self, label, name):
+        """The last value by what another value of the line says."""
+        return {r.values[label]: r.values[name] for r in self.readings if name in r.values and label in r.values}
+
+    def ranks_spoken(self):
+        return list(dict.fromkeys(reading.rank for reading in self.readings))
+
+
+class Using:
+    """Sums over the lines of a server at work."""
+
+    def __init__(self):
+        self.lines = self.usages = self.total = 0
+        self.peak = self.running = self.waiting = self.preemptions = self.retracted = self.hit_rate = None
+        self.new_tokens = self.cached_tokens = 0
+
+    def take(self, values):
+        self.lines += "usage" in values
+        if "usage" in values:
+            self.usages += 1
+            self.total += values["usage"]
+            self.peak = max(values["usage"], self.peak or 0)
+        for name in ("running", "waiting", "preemptions"):
+            if name in values:
+                setattr(self, name, max(values[name], getattr(self, name) or 0))
+        if "retracted" in values:
+            self.retracted = values["retracted"] + (self.retracted or 0)
+        self.hit_rate = values.get("hit_rate", self.hit_rate)
+        self.new_tokens += values.get("new_tokens", 0)
+        self.cached_tokens += values.get("cached_tokens", 0)
+
+    def use(self):
+        if not (self.usages or self.running is not None or self.preemptions is not None):
+            return None
+        prompt = self.new_tokens + self.cached_tokens
+        return Use(
+            lines=self.lines,
+            mean=self.total / self.usages if self.usages else None,
+            peak=self.peak,
+            running=self.running,
+            waiting=self.waiting,
+            preemptions=self.retracted if self.preemptions is None else self.preemptions,
+            hit_rate=self.cached_tokens / prompt if prompt else self.hit_rate,
+        )
+
+
+def _log(engine, said, speakers, state, notes, reader):
+    """A log, with units."""
+    weights, caches, memory = said.get("weights") or {}, said.get("caches") or {}, said.get("memory") or {}
+    ranks = _ranks(weights, caches, memory, said.get("held") or {})
+    settings = said.get("settings") or {}
+    notes += _of_the_ranks(ranks, settings, said)
+    smallest = None
+    if not said.get("layered") and any(rank.cache is not None for rank in ranks):
+        smallest = min((rank for rank in ranks if rank.cache is not None), key=lambda rank: rank.cache)
+    return Log(
+        engine=engine,
+        version=said.get("version"),
+        model=said.get("model"),
+        ranks=ranks,
+        smallest=smallest,
+        weights=_bytes(sum(weights.values())) if weights else None,
+        cache=_bytes(said.get("cache")),
+        tokens=_of("token", said.get("tokens")),
+        block=_of("token", said.get("block")),
+        blocks=said.get("blocks"),
+        context_limit=_of("token", said.get("context_limit")),
+        concurrency=said.get("concurrency"),
+        sequences=said.get("sequences"),
+        kv_format=said.get("kv_format"),
+        utilisation=said.get("utilisation"),
+        memory=_bytes(min(memory.values())) if memory else None,
+        needed=_bytes(said.get("needed")),
+        refused=said.get("refused"),
+        settings=settings,
+        pools=tuple(Pool(**{**pool, "size": _bytes(pool["size"])}) for pool in said.get("pools", ())),
+        hybrid=said.get("hybrid"),
+        use=state.use.use(),
+        rounding=_rounding(said, weights),
+        notes=tuple(dict.fromkeys(notes)),
+        readings=tuple(state.best().readings),
+        starts=state.starts,
+        known=reader.known,
+        unknown=reader.unknown + reader.too_long,
+    )
+
+
+def _rounding(said, weights):
+    """What the printed figures may be off, in their units."""
+    values = {"weights": sum(weights.values()), **{name: said.get(name) for name in ("cache", "needed", "concurrency")}}
+    return {name: value.half for name, value in values.items() if hasattr(value, "half")}
+
+
+def _ranks(weights, caches, memory, held):
+    return tuple(
+        Rank(
+            name=name or "rank 0",
+            weights=_bytes(weights.get(name)),
+            cache=_bytes(caches.get(name)),
+            memory=_bytes(memory.get(name)),
+            tokens=_of("token", held.get(name)),
+        )
+        for name in dict.fromkeys(chain(weights, caches))
+    )
+
+
+def _of_the_ranks(ranks, settings, said):
+    """Notes on ranks that do not speak, and on pools that differ."""
+    count = settings.get("tensor_parallel", 1)
+    speaking = [rank for rank in ranks if rank.weights is not None]
+    if not said.get("layered") and 0 < len(speaking) < count:
+        yield f"{len(speaking)} of {count} ranks says what its weights take; the others are not in the sum"
+    if (stages := settings.get("pipeline_parallel", 1)) > 1:
+        yield f"{stages} pipeline stages hold different layers: the sizes of a rank are those of its layers"
+    sizes = [rank.cache for rank in ranks if rank.cache is not None]
+    if not said.get("layered") and len(sizes) > 1 and max(sizes) > 1.01 * min(sizes):
+        yield "the pools of the ranks differ; the least counts for all"
+
+
+def _bytes(value):
+    return None if value is None else Quantity(float(round(value)), "byte")
+
+
+def _of(unit, value):
+    return None if value is None else Quantity(float(value), unit)

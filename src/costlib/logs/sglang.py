@@ -1,0 +1,180 @@
+"""The lines of SGLang, and what those of one start-up make together."""
+
+import re
+
+from costlib.logs.lines import Line
+
+__all__ = ["LINES", "assembled"]
+
+LINES = (
+    # Who speaks
+    Line(
+        "server_args=",
+        r"server_args=ServerArgs\(model_path=['\"](?P<model>[^'\"]+)",
+        "0.2 to 0.6, launch_server",
+        "begins",
+    ),
+    Line("server_args=", r"\btp_size=<tensor_parallel:n>"),
+    Line("server_args=", r"\bdp_size=<data_parallel:n>"),
+    Line("server_args=", r"\bkv_cache_dtype=['\"](?P<kv_format>\w+)"),
+    Line("server_args=", r"\bmem_fraction_static=<utilisation:share>"),
+    Line("server_args=", r"\bspeculative_algorithm=['\"](?P<drafting>\w+)"),
+    Line("server_args=", r"\bpage_size=<page:n>"),
+    Line("sglang version", r"sglang version[:= ]+(?P<version>[\w.]+)"),
+    # Weights
+    Line(
+        "Load weight begin",
+        r"Load weight begin\. avail mem=<free_before:GiB> GB",
+        "0.2 to 0.6, model_runner.py: writes GB",
+        "loads",
+    ),
+    Line(
+        "Load weight end",
+        r"Load weight end\..*?avail mem=<free_after:GiB> GB(?:, mem usage=<weights:GiB> GB)?",
+        "0.2 to 0.6; the use since 0.4.4",
+    ),
+    Line("Load weight end", r"Load weight end\..*?\bdtype=torch\.(?P<dtype>\w+)", "0.2 to 0.6"),
+    # The pools
+    Line(
+        "KV Cache is allocated",
+        r"KV Cache is allocated\.(?: dtype: torch\.(?P<stored>\w+),)? #tokens: <pool_tokens:n>, "
+        r"K size: <keys:GiB> GB, V size: <values:GiB> GB",
+        "0.4.4 to 0.6, memory_pool.py: writes GB",
+    ),
+    Line(
+        "KV Cache is allocated",
+        r"KV Cache is allocated\.(?: dtype: torch\.(?P<stored>\w+),)? #tokens: <pool_tokens:n>, KV size: <both:GiB> GB",
+        "0.4.6 to 0.6, latents",
+    ),
+    Line(
+        "KV Cache is allocated",
+        r"KV Cache is allocated\. K size: <keys:GiB> GB, V size: <values:GiB> GB",
+        "0.4.1 to 0.4.3",
+    ),
+    Line("Using KV cache dtype", r"Using KV cache dtype: torch\.(?P<stored>\w+)", "0.5"),
+    Line(
+        "Mamba Cache is allocated",
+        r"Mamba Cache is allocated\. (?:max_mamba_cache_size: <slots:n>,\s+)?conv_state size: <conv:GiB> ?GB,\s+"
+        r"ssm_state size: <ssm:GiB> ?GB",
+        "0.5.3 to 0.6, memory_pool.py",
+    ),
+    Line(
+        "intermediate_ssm_state_cache",
+        r"intermediate_ssm_state_cache size: <ssm_drafts:GiB> ?GB\s+"
+        r"intermediate_conv_window_cache size: <conv_drafts:GiB> ?GB",
+        "0.5.3 to 0.6",
+    ),
+    Line(
+        "liding window memory pool",
+        r"liding window memory pool\. full_layer_tokens=<full_tokens:n>, swa_layer_tokens=<window_tokens:n>",
+        "0.5 to 0.6",
+    ),
+    Line("max_total_num_tokens=", r"max_total_num_tokens=<tokens:n>", "0.1.14 to 0.6, scheduler.py"),
+    Line("max_running_requests=", r"max_running_requests=<sequences:n>"),
+    Line("context_len=", r"context_len=<limit:n>"),
+    Line("Memory pool end", r"Memory pool end\. avail mem=<left:GiB> GB", "0.2 to 0.6"),
+    Line("Capture cuda graph end", r"Capture cuda graph end\..*?mem usage=<graphs:GiB> GB", "0.4.4 to 0.6"),
+    Line(
+        "Not enough memory",
+        r"(?P<nothing_left>Not enough memory\. Please try to increase --mem-fraction-static)",
+        "0.2 to 0.6",
+    ),
+    # At work
+    Line("oken usage: ", r"(?:^|, )(?:full )?token usage: <usage:share>", "0.1.14 to 0.6", "runs"),
+    Line("#running-req: ", r"#running-req: <running:n>", "", "runs"),
+    Line("#queue-req: ", r"#queue-req: <waiting:n>", "", "runs"),
+    Line("Prefill batch", r"#new-token: <new_tokens:n>, #cached-token: <cached_tokens:n>", "0.2 to 0.6", "runs"),
+    Line("#retracted_reqs: ", r"#retracted_reqs: <retracted:n>", "0.1.14 to 0.6", "runs"),
+)
+
+PREFIX = re.compile(r"\b((?:DP\d+ )?(?:PP\d+ )?TP\d+(?: EP\d+)?)\]")
+
+
+def rank_of(text):
+    """The rank that a line speaks of; empty where there is one."""
+    found = PREFIX.search(text)
+    return found[1] if found else ""
+
+
+def complete(found):
+    """Whether a start-up has come to its end: its pool is known, or why it has none."""
+    return any(found.has(name) for name in ("tokens", "pool_tokens", "nothing_left"))
+
+
+def assembled(found):
+    """The fields of a log, from the readings of one start-up."""
+    per_rank = {rank: _pools(found, rank) for rank in found.ranks("keys", "both", "ssm")}
+    caches = {rank: sum(size for _, size, *_ in pools) for rank, pools in per_rank.items() if pools}
+    smallest = min(caches, key=caches.get) if caches else None
+    pools = per_rank.get(smallest, [])
+    held = next((tokens for kind, _, tokens, _ in pools if kind == "full"), None)
+    by_rank = {
+        rank: next((held for kind, _, held, _ in pools if kind == "full"), None) for rank, pools in per_rank.items()
+    }
+    tokens = found.least("full_tokens") or found.least("tokens") or held
+    if caches or found.has("weights"):
+        found.note("sizes are printed in GB and are GiB")
+    settings = {
+        name: found.last(name)
+        for name in "tensor_parallel data_parallel drafting page full_tokens window_tokens graphs".split()
+        if found.last(name) is not None
+    }
+    if found.has("slots"):
+        settings["recurrent_slots"] = found.least("slots")
+    return {
+        "version": found.last("version"),
+        "model": found.last("model"),
+        "weights": _weights(found),
+        "caches": caches,
+        "held": by_rank,
+        "cache": caches.get(smallest),
+        "tokens": tokens,
+        "block": settings.get("page", 1),
+        "context_limit": found.last("limit"),
+        "sequences": found.last("sequences"),
+        "kv_format": _kv_format(found),
+        "utilisation": found.last("utilisation"),
+        "refused": "there is no memory left for the cache" if found.has("nothing_left") else None,
+        "settings": settings,
+        "pools": [
+            {"kind": kind, "size": size, "tokens": tokens, "keys": stored} for kind, size, tokens, stored in pools
+        ],
+        "hybrid": bool(found.has("slots") or found.has("ssm") or found.has("window_tokens")) if pools else None,
+    }
+
+
+def _pools(found, rank):
+    """The pools of a rank in the order in which they were allocated: kind, bytes, tokens, format.
+
+    With windows, the pool of as many tokens as theirs is that of the windows. What comes after is of a draft.
+    """
+    pools, windows = [], found.last("window_tokens")
+    seen = set()
+    for values in found.of_rank(rank):
+        if "ssm" in values:
+            size = values["ssm"] + values["conv"]
+            pools.append(("recurrent", size, values.get("slots"), None))
+        elif "ssm_drafts" in values:
+            pools.append(("recurrent, drafts", values["ssm_drafts"] + values["conv_drafts"], None, None))
+        elif "keys" in values or "both" in values:
+            size = values["both"] if "both" in values else values["keys"] + values["values"]
+            tokens = values.get("pool_tokens")
+            kind = "sliding" if windows and tokens == windows and tokens != found.last("full_tokens") else "full"
+            kind = "draft" if kind in seen else kind
+            seen.add(kind)
+            pools.append((kind, size, tokens, values.get("stored")))
+    return pools
+
+
+def _weights(found):
+    """By rank: as printed, or what loading took of the free memory; a draft's are added."""
+    if found.has("weights"):
+        return found.sum_by_rank("weights")
+    before, after = found.by_rank("free_before"), found.by_rank("free_after")
+    return {rank: before[rank] - after[rank] for rank in after if rank in before}
+
+
+def _kv_format(found):
+    """The format of the cache; where it is that of the model, the model's."""
+    stored, given = found.last("stored"), found.last("kv_format")
+    return stored or (found.last("dtype") if given in (None, "auto") else given)
