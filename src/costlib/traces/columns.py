@@ -12,21 +12,22 @@ __all__ = ["ALIASES", "Chosen", "chosen"]
 ALIASES = {
     "input_tokens": "gen_ai.usage.input_tokens input_tokens prompt_tokens gen_ai.usage.prompt_tokens ContextTokens "
     "context_tokens input_length prompt_length input_len prompt_len request_tokens num_prompt_tokens "
-    "num_input_tokens n_prompt_tokens prompt_token_count tokens_prompt tokens_in usage.input llm.token_count.prompt",
+    "num_input_tokens n_prompt_tokens prompt_token_count tokens_prompt tokens_in usage.input usageDetails.input "
+    "llm.token_count.prompt",
     "output_tokens": "gen_ai.usage.output_tokens output_tokens completion_tokens gen_ai.usage.completion_tokens "
     "GeneratedTokens generated_tokens output_length generation_length output_len response_tokens "
     "num_output_tokens num_generated_tokens num_completion_tokens n_completion_tokens candidates_token_count "
-    "tokens_completion tokens_out usage.output llm.token_count.completion",
+    "tokens_completion tokens_out usage.output usageDetails.output llm.token_count.completion",
     "cached_tokens": "gen_ai.usage.cache_read.input_tokens cache_read_input_tokens cached_tokens num_cached_tokens "
-    "prompt_cache_hit_tokens cached_content_token_count input_cached_tokens",
+    "prompt_cache_hit_tokens cached_content_token_count input_cached_tokens input_token_details.cache_read",
     "written_tokens": "cache_creation_input_tokens",
     "session": "session session_id gen_ai.conversation.id conversation_id chat_id thread_id trajectory_id "
     "run_id trace_id",
     "time": "timestamp time start_time startTimeUnixNano arrival_time arrived_at request_time created_at created date "
     "ts start",
     "end": "end_time endTimeUnixNano ended_at finished_at completed_at",
-    "duration": "duration duration_s duration_ms duration_ns latency latency_s latency_ms e2e_latency elapsed_time elapsed "
-    "request_latency response_time api_time",
+    "duration": "duration duration_s duration_ms duration_ns latency latency_s latency_ms e2e_latency elapsed_time "
+    "elapsed request_latency response_time api_time",
     "blocks": "hash_ids block_hashes prefix_hashes blocks",
     "operation": "gen_ai.operation.name",
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from costlib.schema import InputError
 from costlib.traces.sources import text
 
-__all__ = ["Reading", "requests_of", "seconds", "sessions_of", "tokens"]
+__all__ = ["Reading", "requests_of", "seconds", "sessions_of"]
 
 MOST_TOKENS = 10**9  # of one request; more is no count
 MOST_SUM = 10**15  # of a session
@@ -32,8 +32,8 @@ class Reading:
     columns: tuple[str, ...]
 
 
-def requests_of(connection, source, choices, session):
-    """How the rows of a source become requests."""
+def requests_of(connection, source, choices, user=None):
+    """How the rows of a source become requests; ``user`` is a column to be kept for a rule of sessions."""
     if "input_tokens" not in choices:
         raise InputError(
             f"{source.where}: no column of input tokens among {', '.join(source.columns)}; "
@@ -43,7 +43,7 @@ def requests_of(connection, source, choices, session):
     prompt = _checked(source, choices, "input_tokens", checks, MOST_TOKENS)
     apart = [name for name in ("cached_tokens", "written_tokens") if name in choices and _is_apart(choices, name)]
     for name in apart:
-        prompt += f" + coalesce(greatest({_number(source, choices[name])}, 0), 0)::BIGINT"
+        prompt += f" + coalesce(greatest(try_cast({_number(source, choices[name])} AS BIGINT), 0), 0)"
     if apart:
         notes.append("input tokens here are those beside the cache: those read from it and written to it are added")
     values["input_tokens"] = f"({prompt})"
@@ -56,19 +56,24 @@ def requests_of(connection, source, choices, session):
     if "cached_tokens" in choices:
         cached = _number(source, choices["cached_tokens"])
         usable = f"{cached} >= 0 AND {cached} <= {values['input_tokens']}"
-        values["cached_tokens"] = f"CASE WHEN {usable} THEN {cached}::BIGINT END"
+        values["cached_tokens"] = f"CASE WHEN {usable} THEN try_cast({cached} AS BIGINT) END"
         told = f"{_raw(source, choices['cached_tokens'])} IS NOT NULL"
         doubts["cached tokens are negative, or more than the input: left out"] = f"{told} AND ({usable}) IS NOT TRUE"
     if "blocks" in choices:
         _need(source, choices["blocks"], "blocks", ("array",))
         values["blocks"] = _raw(source, choices["blocks"])
-    if session is not None:
-        values["session"] = _raw(source, choices["session"])
-        checks.append(
-            (f"{values['session']} IS NOT NULL", f"CASE WHEN {values['session']} IS NULL THEN 'no session' END")
+        values["request"] = "row_number() OVER ()"  # the order of arrival is that of the file
+        doubts["no hashes of blocks: in no session, and not among prefix hits"] = (
+            f"coalesce(len({values['blocks']}), 0) = 0"
         )
+    if "session" in choices:
+        values["session"] = _raw(source, choices["session"])
+        checks.append((f"{values['session']} IS NOT NULL", "'session missing'"))
+    if user is not None:
+        values["user"] = f"({source.columns[user].sql})"
+        checks.append((f"{values['user']} IS NOT NULL", text(user + " missing")))
     _only_calls(source, choices, checks)
-    return _reading(source, choices, values, checks, doubts, notes, units)
+    return _reading(source, choices, values, checks, doubts, notes, units, *([user] if user else []))
 
 
 def sessions_of(source, choices):
@@ -82,7 +87,7 @@ def sessions_of(source, choices):
     for name in ("cached_tokens", "bytes"):
         if name in choices:
             value = _number(source, choices[name])
-            values[name] = f"CASE WHEN {value} >= 0 AND isfinite({value}) THEN {value}::BIGINT END"
+            values[name] = f"CASE WHEN {value} >= 0 THEN try_cast({value} AS BIGINT) END"
     for name in ("lifetime", "model_time", "wait"):
         if name in choices:
             value = f"{_number(source, choices[name])} / {SCALES[_unit_of_name(choices[name]) or 's']}"
@@ -91,14 +96,15 @@ def sessions_of(source, choices):
     return _reading(source, choices, values, checks, doubts, notes, {})
 
 
-def _reading(source, choices, values, checks, doubts, notes, units):
+def _reading(source, choices, values, checks, doubts, notes, units, *more):
     valid = " AND ".join(f"({condition})" for condition, _ in checks)
-    reason = f"coalesce({', '.join(reason for _, reason in checks)})"
+    cases = " ".join(f"WHEN ({condition}) IS NOT TRUE THEN {reason}" for condition, reason in checks)
+    reason = f"CASE {cases} END"
     shown = {name: choice.column + (f" [{units[name]}]" if name in units else "") for name, choice in choices.items()}
     for name, choice in choices.items():
         if choice.others:
             notes.append(f"{name} is taken from {choice.column}; {', '.join(choice.others)} could be meant, too")
-    columns = tuple(choice.column for choice in choices.values())
+    columns = tuple(dict.fromkeys([*(choice.column for choice in choices.values()), *more]))
     return Reading(values, valid, reason, doubts, shown, tuple(notes), columns)
 
 
@@ -126,14 +132,14 @@ def _checked(source, choices, name, checks, most):
     value, raw = _number(source, choices[name]), _raw(source, choices[name])
     whole = source.columns[choices[name].column].kind == "integer"
     condition = f"{value} BETWEEN 0 AND {most}" + ("" if whole else f" AND {value} = floor({value})")
-    checks.append((f"({condition}) IS TRUE", tokens(value, raw, name, most, condition)))
-    return f"{value}::BIGINT"
+    checks.append((condition, _why_not(value, raw, name, most)))
+    return f"try_cast({value} AS BIGINT)"
 
 
-def tokens(value, raw, name, most, condition):
-    """Why a value is no count of tokens, in SQL; NULL where it is."""
+def _why_not(value, raw, name, most):
+    """Why a value is no count of tokens, in SQL."""
     return (
-        f"CASE WHEN ({condition}) IS TRUE THEN NULL WHEN {raw} IS NULL OR trim({raw}::VARCHAR) = '' THEN '{name} missing' "
+        f"CASE WHEN {raw} IS NULL OR trim({raw}::VARCHAR) = '' THEN '{name} missing' "
         f"WHEN {value} IS NULL OR NOT isfinite({value}::DOUBLE) THEN '{name} not a number' "
         f"WHEN {value} < 0 THEN '{name} negative' "
         f"WHEN {value} > {most} THEN '{name} absurd: more than {most:,}' ELSE '{name} not whole' END"
@@ -176,7 +182,7 @@ def seconds(connection, source, choices, name):
     number = _number(source, choice)
     sample = f"SELECT {raw} AS raw, {number} AS number FROM {source.relation([choice.column])} LIMIT {SAMPLE}"
     counted = "SELECT count(number), count(raw), median(abs(number)) FILTER (isfinite(number::DOUBLE)) FROM"
-    numbers, told, size = connection.raw_sql(f"{counted} ({sample})").fetchone()
+    numbers, told, size = connection.raw_sql(f"{counted} ({sample})").fetchall()[0]
     if numbers >= max(told, 1) / 2:
         unit = choice.unit or _unit_of_name(choice) or _unit_of_size(size) or _unit_of_kin(choices) or "s"
         return f"CASE WHEN isfinite({number}::DOUBLE) THEN {number} / {SCALES[unit]:.0f} END", unit
@@ -213,6 +219,6 @@ def _only_calls(source, choices, checks):
             0,
             (
                 f"coalesce({name}, '') NOT IN ({listed})",
-                f"CASE WHEN {name} IN ({listed}) THEN 'no model call: ' || {name} END",
+                f"'no model call: ' || {name}",
             ),
         )

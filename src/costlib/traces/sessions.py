@@ -1,10 +1,10 @@
-"""From requests to sessions: one row a session, from a session column, from shared prefixes, or by a gap in time."""
+"""From requests to sessions: one row a session, from a session column or by a gap in time."""
 
 import ibis
 
 from costlib.arguments import ArgumentError
 
-__all__ = ["by_gap", "sessions"]
+__all__ = ["by_gap", "sessions", "wanted"]
 
 
 def sessions(requests):

@@ -44,6 +44,7 @@ class Source:
     columns: dict[str, Column]
     reader: str
     options: dict[str, str]
+    wrapped: str = "{}"  # a query around the reader, for rows that lie within others
 
     def relation(self, names=(), **options):
         """What stands after FROM, to read these columns."""
@@ -52,7 +53,8 @@ class Source:
             tops = {self.columns[name].top: self.columns[name].type for name in names}
             options["columns"] = "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in tops.items()) + "}"
         files = "[" + ", ".join(map(text, self.files)) + "]"
-        return f"{self.reader}({', '.join([files, *(f'{k} = {v}' for k, v in options.items())])})"
+        call = f"{self.reader}({', '.join([files, *(f'{k} = {v}' for k, v in options.items())])})"
+        return self.wrapped.format(call)
 
 
 def connect(memory="1GB", threads=None):
@@ -109,9 +111,8 @@ def opened(connection, path):
     first = files[0]
     for file in files[1:]:
         if formats[file] != formats[first]:
-            raise InputError(
-                f"{where}: holds {formats[first]} ({Path(first).name}) and {formats[file]} ({Path(file).name}); wanted one format"
-            )
+            both = " and ".join(f"{formats[one]} ({Path(one).name})" for one in (first, file))
+            raise InputError(f"{where}: holds {both}; wanted one format")
     head, compression = heads[first]
     with readable(where):
         if formats[first] == "Parquet":
@@ -256,7 +257,7 @@ def _json(connection, where, files, format, compression):
         options["ignore_errors"] = "true"
     objects = Source(where, files, "", {}, "read_json_objects", options)
     sample = f"SELECT json FROM {objects.relation()} WHERE json_type(json) = 'OBJECT' LIMIT {SAMPLE}"
-    structure = connection.raw_sql(f"SELECT json_group_structure(json) FROM ({sample})").fetchone()[0]
+    structure = connection.raw_sql(f"SELECT json_group_structure(json) FROM ({sample})").fetchall()[0][0]
     if structure is None:
         raise InputError(f"{where}: no JSON object in it; wanted one a request, one a line")
     columns = dict(_leaves(json.loads(structure)))

@@ -10,23 +10,26 @@ import ibis
 import numpy as np
 
 from costlib.traces.distribution import Distribution, distribution
+from costlib.traces.prefixes import block_size
 from costlib.traces.sessions import wanted
 
 __all__ = [
     "Burstiness",
+    "Copies",
     "Growth",
     "Hits",
     "Waits",
     "burstiness",
     "context_growth",
+    "copies",
     "prefix_hits",
+    "repeated",
     "session_lengths",
     "waits",
 ]
 
 STEPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 SPANS = 4096  # of time, each ordered on its own
-BLOCKS = tuple(2**power for power in range(3, 15))  # tokens
 
 
 def session_lengths(sessions):
@@ -48,7 +51,7 @@ def session_lengths(sessions):
 
 @dataclass(frozen=True)
 class Waits:
-    """Means over the sessions whose calls have a duration, in seconds, and the share of their lives outside of calls."""
+    """Means over sessions whose calls have a duration, in seconds, and the share of their lives outside of calls."""
 
     sessions: int
     lifetime: float
@@ -56,6 +59,7 @@ class Waits:
     wait: float
     share: float | None
     overlapping: int
+    sessions_left_out: int
 
 
 def waits(sessions):
@@ -75,17 +79,24 @@ def waits(sessions):
     wanted(sessions, "wait", "model_time")
     told = sessions.filter(sessions.wait.notnull() & sessions.model_time.notnull())
     sums = {"sessions": told.count(), "model_time": told.model_time.sum(), "wait": told.wait.sum()}
-    if {"start", "end"} <= set(told.columns):
+    if "lifetime" in told.columns:
+        sums["lifetime"] = told.lifetime.sum()
+    elif {"start", "end"} <= set(told.columns):
         sums["lifetime"] = (told.end - told.start).sum()
         sums["overlapping"] = (told.model_time > told.end - told.start + 1e-6).sum()
     row = _one(told.agg(**sums))
     number = row["sessions"]
     if not number:
         return None
-    life = row.get("lifetime", row["model_time"] + row["wait"])
-    share = row["wait"] / (row["wait"] + row["model_time"]) if row["wait"] + row["model_time"] > 0 else None
+    calls, wait = row["model_time"], row["wait"]
     return Waits(
-        number, life / number, row["model_time"] / number, row["wait"] / number, share, int(row.get("overlapping") or 0)
+        sessions=number,
+        lifetime=row.get("lifetime", calls + wait) / number,
+        model_time=calls / number,
+        wait=wait / number,
+        share=wait / (wait + calls) if wait + calls > 0 else None,
+        overlapping=int(row.get("overlapping") or 0),
+        sessions_left_out=_one(sessions.agg(all=sessions.count()))["all"] - number,
     )
 
 
@@ -252,13 +263,55 @@ def _hits_as_served(prompts):
     return Hits(row["cached"] / row["tokens"], float(row["share"]), row["number"], None)
 
 
-def block_size(requests):
-    """The power of two that, as a block's tokens, gives nearly every prompt the number of blocks that it has."""
-    length = requests.blocks.length()
-    agrees = {f"b{size}": ((requests.input_tokens / size).ceil() == length).mean() for size in BLOCKS}
-    row = _one(requests.agg(**agrees))
-    best = max(BLOCKS, key=lambda size: row[f"b{size}"] or 0)
-    return best if (row[f"b{best}"] or 0) > 0.99 else None
+def repeated(table, *columns):
+    """How many rows repeat an earlier one.
+
+    Parameters
+    ----------
+    table : ibis.Table
+        Of any backend.
+    *columns : str
+        In which they agree; by default time, tokens and session, where there.
+
+    Returns
+    -------
+    int
+    """
+    columns = columns or [n for n in ("session", "time", "input_tokens", "output_tokens") if n in table.columns]
+    counted = table.group_by(list(columns)).agg(number=lambda t: t.count())
+    return int(_one(counted.agg(again=(counted.number - 1).sum()))["again"] or 0)
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Groups of sessions that agree in several sums, and how many sessions are in them."""
+
+    groups: int
+    rows: int
+
+
+def copies(sessions, least=3):
+    """Sessions that agree in requests and in the sums of input and output tokens: rarely by chance.
+
+    Parameters
+    ----------
+    sessions : ibis.Table
+        Of any backend.
+    least : int
+        Requests below which sessions may well agree by chance, and are not looked at.
+
+    Returns
+    -------
+    Copies or None
+        None where a sum is not known.
+    """
+    sums = ["requests", "input_tokens", "output_tokens"]
+    if not set(sums) <= set(sessions.columns):
+        return None
+    long = sessions.filter(sessions.requests >= least)
+    counted = long.group_by(sums).agg(number=lambda t: t.count()).filter(lambda t: t.number > 1)
+    row = _one(counted.agg(groups=counted.count(), rows=counted.number.sum()))
+    return Copies(row["groups"], int(row["rows"] or 0))
 
 
 def _one(table):

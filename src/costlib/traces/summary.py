@@ -3,8 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from costlib.traces.distribution import CutOff, Distribution
-from costlib.traces.statistics import Growth
+from costlib.schema import InputError
+from costlib.traces.distribution import CutOff, Distribution, distribution
+from costlib.traces.prefixes import kept
+from costlib.traces.sources import readable
+from costlib.traces.statistics import (
+    Growth,
+    burstiness,
+    context_growth,
+    copies,
+    prefix_hits,
+    repeated,
+    session_lengths,
+    waits,
+)
 from costlib.units import Quantity
 
 __all__ = ["Summary", "summary"]
@@ -14,8 +26,8 @@ __all__ = ["Summary", "summary"]
 class Summary:
     """Figures of a trace; None where it does not say, and ``notes`` why.
 
-    Tokens and counts are plain numbers, times are quantities. Those named
-    "per session", ``lifetime``, ``model_time`` and ``wait`` are means over sessions.
+    Tokens, counts and shares are plain numbers, times and rates are quantities.
+    Those "per session", ``lifetime``, ``model_time`` and ``wait`` are means over sessions.
     """
 
     lengths: Distribution
@@ -35,11 +47,176 @@ class Summary:
     session_scv: float | None
     session_rate: Quantity | None
     growth: Growth | None
+    rule: str
     columns: Mapping[str, str]
+    rows: int
     rejected: Mapping[str, int]
     notes: tuple[str, ...]
 
 
 def summary(trace):
-    """All figures of a trace."""
-    raise NotImplementedError
+    """All figures of a trace.
+
+    Parameters
+    ----------
+    trace : Trace
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    InputError
+        If no row could be read: the reasons, each with an example.
+    """
+    with readable(trace.where):
+        return _summary(trace)
+
+
+def _summary(trace):
+    checks = trace.checks
+    if not checks.read:
+        raise InputError(f"{trace.where}: {_nothing_read(checks)}")
+    notes = [*trace.notes, *(f"{count:,} rows: {doubt}" for doubt, count in checks.doubts.items())]
+    sessions = trace.sessions
+    if trace.requests is not None and "session" in trace.requests.columns:
+        sessions = kept(sessions)
+    lengths = session_lengths(sessions)
+    sums = _sums(sessions)
+    waited = _waits(sessions, notes)
+    hits = _hits(trace, sums, notes)
+    arrivals = _arrivals(trace.requests, "time")
+    starts = _arrivals(sessions, "start")
+    return Summary(
+        lengths=lengths,
+        cut_off=_cut_off(lengths, sessions, notes),
+        sessions=lengths.count,
+        requests=sums.get("requests"),
+        requests_per_session=_mean(sums, "requests", lengths.count),
+        input_per_session=_mean(sums, "input_tokens", lengths.count),
+        output_per_session=_mean(sums, "output_tokens", lengths.count) if "output_tokens" in trace.columns else None,
+        lifetime=_seconds(waited and waited.lifetime),
+        model_time=_seconds(waited and waited.model_time),
+        wait=_seconds(waited and waited.wait),
+        wait_share=waited and waited.share,
+        hits_by_tokens=hits and hits.by_tokens,
+        hits_by_requests=hits and hits.by_requests,
+        arrival_scv=arrivals and arrivals.scv,
+        session_scv=starts and starts.scv,
+        session_rate=Quantity(starts.rate, "1/s") if starts and starts.rate else None,
+        growth=_growth(trace, notes),
+        rule=trace.rule,
+        columns=trace.columns,
+        rows=checks.rows,
+        rejected=checks.rejected,
+        notes=tuple(notes + _doubles(trace, sessions)),
+    )
+
+
+def _nothing_read(checks):
+    """Why no row is left."""
+    if not checks.rows:
+        return "has a header and no row"
+    reasons = (
+        f"{count:,} × {reason}" + (f" ({checks.examples[reason]!r})" if checks.examples.get(reason) else "")
+        for reason, count in checks.rejected.items()
+    )
+    return f"none of its {checks.rows:,} rows could be read: " + "; ".join(reasons)
+
+
+def _sums(sessions):
+    """Sums over all sessions."""
+    names = [n for n in ("requests", "input_tokens", "output_tokens", "cached_tokens") if n in sessions.columns]
+    if not names:
+        return {}
+    row = sessions.agg(**{name: sessions[name].sum() for name in names}).to_pyarrow().to_pylist()[0]
+    return {name: int(value) for name, value in row.items() if value is not None}
+
+
+def _mean(sums, name, number):
+    return sums[name] / number if name in sums else None
+
+
+def _seconds(value):
+    return None if value is None else Quantity(value, "s")
+
+
+def _waits(sessions, notes):
+    """Waits where calls have a duration; the mean life at least where they have a time."""
+    if {"wait", "model_time"} <= set(sessions.columns):
+        waited = waits(sessions)
+        if waited is not None:
+            if waited.sessions_left_out:
+                notes.append(f"{waited.sessions_left_out:,} sessions: a call without duration, not among the waits")
+            if waited.overlapping:
+                notes.append(f"{waited.overlapping:,} sessions: calls overlap, so that no wait is counted for them")
+            return waited
+    notes.append("no duration of calls: what of a session's life is outside of them is not known")
+    return None
+
+
+def _hits(trace, sums, notes):
+    """Prefix hits, of requests or, where only sessions are known, of their sums."""
+    if trace.requests is None:
+        return None
+    if not {"cached_tokens", "blocks"} & set(trace.requests.columns):
+        return None
+    hits = prefix_hits(trace.requests)
+    if hits is None:
+        notes.append("prefix hits: the hashes of blocks fit no number of tokens a block, or no prompt has any")
+    elif hits.block is None:
+        notes.append(
+            "prefix hits are those that the cache served (cached tokens), not those of one that forgets nothing"
+        )
+    else:
+        notes.append(f"prefix hits are those of a cache that forgets nothing, in blocks of {hits.block} tokens")
+    return hits
+
+
+def _arrivals(table, time):
+    return burstiness(table, time) if table is not None and time in table.columns else None
+
+
+def _growth(trace, notes):
+    if trace.requests is None:
+        notes.append("one row a session: growth, hits and arrivals of its requests are not known")
+        return None
+    if {"session", "time"} <= set(trace.requests.columns):
+        return context_growth(trace.requests)
+    return None
+
+
+def _cut_off(lengths, sessions, notes):
+    """Whether lengths look cut off, or the files that they were read from."""
+    found = lengths.cut_off()
+    if found.looks:
+        notes.append(f"lengths look cut off near {found.near:,.0f} tokens: {found.why}")
+    if "bytes" in sessions.columns:
+        sizes = distribution(sessions, "bytes").cut_off()
+        if sizes.looks:
+            notes.append(
+                f"sizes of the sessions' files look cut off near {sizes.near / 2**20:,.2f} MiB: {sizes.why}; "
+                "long sessions are missing, and the upper quantiles of length are too low"
+            )
+    return found
+
+
+def _doubles(trace, sessions):
+    """What is in the trace more than once."""
+    said = []
+    if trace.requests is not None and "time" in trace.requests.columns:
+        again = repeated(trace.requests)
+        if again:
+            said.append(f"{again:,} requests repeat another one exactly (time, tokens and session); all are counted")
+    if trace.requests is None and "session" in sessions.columns:
+        again = repeated(sessions, "session")
+        if again:
+            said.append(f"{again:,} rows repeat the name of a session; all are counted")
+    same = copies(sessions)
+    if same and same.rows:
+        said.append(
+            f"{same.rows:,} sessions in {same.groups:,} groups agree in requests and sums of tokens: near-copies; "
+            "all are counted, so intervals are too narrow"
+        )
+    return said

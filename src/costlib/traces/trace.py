@@ -1,14 +1,20 @@
 """A trace: files read into requests and sessions that a DuckDB on this machine queries where they lie."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from costlib.schema import InputError
+import ibis
+
+from costlib.schema import InputError, nearest
+from costlib.traces.checks import Checks, checked
 from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen
+from costlib.traces.prefixes import block_size, by_prefix
 from costlib.traces.requests import requests_of, sessions_of
 from costlib.traces.sessions import by_gap, sessions
 from costlib.traces.sources import connect, opened, quoted, readable
+from costlib.traces.spans import is_of_spans, spans_of
 
 __all__ = ["Trace", "read"]
 
@@ -18,37 +24,28 @@ class Trace:
     """Requests and sessions of a file, as tables that are computed when they are asked for.
 
     ``requests`` is None for a file with one row a session. ``columns`` says which
-    column stands for what, ``rule`` by which rule requests are put into sessions.
+    column stands for what, ``rule`` how requests were put into sessions.
     """
 
     where: str
     format: str
-    requests: object
-    sessions: object
+    requests: ibis.Table | None
+    sessions: ibis.Table
     columns: Mapping[str, str]
     rule: str
     notes: tuple[str, ...]
-    _check: object
+    _check: Callable[[], Checks] = field(repr=False)
 
     @cached_property
     def checks(self):
-        """How many rows were read, why others were not, and what is doubtful; one pass over the file."""
-        return self._check()
+        """How many rows were read, why others were not, and what is doubtful: one pass over the file."""
+        with readable(self.where):
+            return self._check()
 
     @property
     def rejected(self):
-        """Reason to number of rows that are not read, for that reason."""
+        """Reason to the number of rows that are not read for it; computed when it is first asked for."""
         return self.checks.rejected
-
-
-@dataclass(frozen=True)
-class Checks:
-    """Every row of a file: read, or rejected for a reason; and what is doubtful of those that are read."""
-
-    rows: int
-    rejected: Mapping[str, int]
-    examples: Mapping[str, str]
-    doubts: Mapping[str, int]
 
 
 def read(path, columns=None, session=None, memory="1GB", threads=None):
@@ -60,10 +57,11 @@ def read(path, columns=None, session=None, memory="1GB", threads=None):
         A file, a folder or pattern of files of one format, or ``-`` for standard input; the format is told by content.
     columns : mapping of str to str, optional
         Canonical name to the file's column where the guess is wrong, as in ``{"input_tokens": "ContextTokens"}``;
-        ``COLUMN:ms`` names the unit of a time.
+        ``COLUMN:ms`` names the unit of a time, ``none`` leaves it out.
     session : str, optional
-        What makes a session: a column, ``"COLUMN,gap=SECONDS"`` for silence of its user, ``"blocks"`` for shared
-        prefixes, ``"none"``. By default a column that looks like one, else shared prefixes, else none.
+        What makes a session: a column; ``"COLUMN,gap=SECONDS"`` for a user of whom nothing is heard that long;
+        ``"blocks"`` for shared prefixes; ``"none"``. By default a column that looks like one, else shared
+        prefixes where there are any, else none.
     memory : str
         What DuckDB may use; what is more is spilled to a folder that is removed with the trace.
     threads : int, optional
@@ -91,42 +89,111 @@ def read(path, columns=None, session=None, memory="1GB", threads=None):
     source = opened(connection, path)
     given = dict(columns or {})
     with readable(source.where):
+        if is_of_spans(source):
+            source = spans_of(connection, source)
         if _is_of_sessions(source, given):
-            return _of_sessions(connection, source, given)
+            return _of_sessions(connection, source, given, session)
         return _of_requests(connection, source, given, session)
 
 
 def _is_of_sessions(source, given):
-    """Whether a file has one row a session: its columns are lengths and numbers of requests."""
-    if "length" in given:
+    """Whether a file has one row a session: a number of requests and a length."""
+    if "length" in given or "requests" in given:
         return True
     if "input_tokens" in given:
         return False
-    found = chosen(source.columns, {}, {name: SESSION_ALIASES[name] for name in ("requests",)}, source.where)
-    lengths = chosen(source.columns, {"length": ""}, SESSION_ALIASES | {"length": ""}, source.where)
-    return "requests" in found and "length" in lengths
+    telling = {name: SESSION_ALIASES[name] for name in ("requests", "length")}
+    try:
+        return len(chosen(source.columns, {}, telling, source.where)) == 2
+    except InputError:  # several columns could be the length; which one is asked later
+        return True
 
 
-def _of_requests(connection, source, given, session):
-    choices = chosen(source.columns, given, ALIASES, source.where)
-    reading = requests_of(connection, source, choices, "session" if "session" in choices else None)
-    _view(connection, "requests", source, reading)
-    table = connection.table("requests")
-    return Trace(source.where, source.format, table, sessions(table), reading.shown, "", reading.notes, None)
-
-
-def _of_sessions(connection, source, given):
+def _of_sessions(connection, source, given, session):
+    if session not in (None, "none"):
+        raise InputError(
+            f"{source.where}: has one row a session; session = {session!r} is for files with one a request"
+        )
     choices = chosen(source.columns, given, SESSION_ALIASES, source.where)
     reading = sessions_of(source, choices)
     _view(connection, "sessions", source, reading)
+    table = connection.table("sessions")
+    rule = "one row a session"
     return Trace(
-        source.where, source.format, None, connection.table("sessions"), reading.shown, "", reading.notes, None
+        source.where,
+        source.format,
+        None,
+        table,
+        reading.shown,
+        rule,
+        reading.notes,
+        lambda: checked(connection, source, reading),
     )
+
+
+def _of_requests(connection, source, given, session):
+    rule, column, gap = _rule(source, given, session)
+    if rule == "column" and session is not None:
+        given = given | {"session": column}
+    elif rule in ("gap", "none", "blocks"):
+        given = given | {"session": "none"}
+    choices = chosen(source.columns, given, ALIASES, source.where)
+    reading = requests_of(connection, source, choices, column if rule == "gap" else None)
+    _view(connection, "requests", source, reading)
+    table, said = _with_sessions(connection, source, choices, rule, column, gap)
+    return Trace(
+        source.where,
+        source.format,
+        table,
+        sessions(table),
+        reading.shown,
+        said,
+        reading.notes,
+        lambda: checked(connection, source, reading),
+    )
+
+
+def _rule(source, given, session):
+    """The kind of rule that makes sessions, its column, and its gap in seconds."""
+    if session is None:
+        return ("column" if given.get("session") else None), None, None
+    if session in ("none", "blocks"):
+        return session, None, None
+    found = re.fullmatch(r"(.+),gap=([\d.]+)", session)
+    column = found[1] if found else session
+    if column not in source.columns:
+        wanted = "a column, COLUMN,gap=SECONDS, blocks or none"
+        raise InputError(
+            f"{source.where}: session = {session!r} is no column; wanted {wanted}; {nearest(column, source.columns)}"
+        )
+    return ("gap", column, float(found[2])) if found else ("column", column, None)
+
+
+def _with_sessions(connection, source, choices, rule, column, gap):
+    """The requests with their sessions, and what was done in words."""
+    table = connection.table("requests")
+    if rule == "gap":
+        if "time" not in choices:
+            raise InputError(
+                f"{source.where}: session = '{column},gap={gap:g}' needs a time; name its column with --column time=..."
+            )
+        return by_gap(table, "user", gap), f"requests of one {column}, until nothing is heard of it for {gap:g} s"
+    if "session" in choices:
+        return table, f"column {choices['session'].column}"
+    if rule == "blocks" and "blocks" not in choices:
+        raise InputError(
+            f"{source.where}: session = 'blocks' needs hashes of prefixes; name their column with --column blocks=..."
+        )
+    if rule != "none" and "blocks" in choices:
+        size = block_size(table)
+        if size is not None:
+            said = f"a request goes on where another one ended, in blocks of {size} tokens ({choices['blocks'].column})"
+            return by_prefix(table, size), said
+    return table, "none: each request is counted as a session of its own"
 
 
 def _view(connection, name, source, reading):
     """A view of the rows that are read."""
     columns = ", ".join(f"{sql} AS {quoted(column)}" for column, sql in reading.values.items())
-    connection.raw_sql(
-        f"CREATE VIEW {name} AS SELECT {columns} FROM {source.relation(reading.columns)} WHERE {reading.valid}"
-    )
+    relation = source.relation(reading.columns)
+    connection.raw_sql(f"CREATE VIEW {name} AS SELECT {columns} FROM {relation} WHERE {reading.valid}")
