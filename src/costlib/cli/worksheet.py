@@ -42,7 +42,12 @@ def worksheet(
         str,
         typer.Option(metavar="NAME", autocompletion=_complete("accelerator"), help="What it runs on, in the catalog."),
     ],
-    count: Annotated[int, typer.Option(min=1, max=1024, metavar="N", help="Accelerators that share one copy.")] = 1,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=1024, metavar="N", help="Accelerators that share one copy; by default the log's, or 1."
+        ),
+    ] = None,
     cap: Annotated[
         Any,
         sized("token", 1, LONGEST, "cap on a session; by default the engine's limit, or the model's", "TOKENS"),

@@ -17,6 +17,7 @@ def markdown(sheet):
     Parameters
     ----------
     sheet : Worksheet
+        As :func:`costlib.worksheet.worksheet` fills it.
 
     Returns
     -------
@@ -105,6 +106,7 @@ def plain(sheet):
     Parameters
     ----------
     sheet : Worksheet
+        As :func:`costlib.worksheet.worksheet` fills it.
 
     Returns
     -------

@@ -124,6 +124,7 @@ def notebook(sheet):
     Parameters
     ----------
     sheet : Worksheet
+        As :func:`costlib.worksheet.worksheet` fills it.
 
     Returns
     -------

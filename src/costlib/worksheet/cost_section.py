@@ -28,6 +28,7 @@ def cost_section(costs, held_from):
     Parameters
     ----------
     costs : Costs
+        Of a session, on either side.
     held_from : str
         How it is known what the cards hold.
 

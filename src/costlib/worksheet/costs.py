@@ -86,10 +86,10 @@ def session_of(trace, **given):
 
 
 def _in(unit, value):
-    """A value in its unit: a plain number is in it, and tokens are those of a session."""
+    """A value in its unit: a plain number is in it; tokens are those of a session, and a rate is of sessions."""
     if not isinstance(value, Quantity):
         return Quantity(float(value), unit)
-    return value if value.is_compatible_with(unit) else (value / ONE).to(unit)
+    return next(one for one in (value, value / ONE, value * ONE) if one.is_compatible_with(unit)).to(unit)
 
 
 def given_price(date="", **prices):

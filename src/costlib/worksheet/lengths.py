@@ -63,7 +63,9 @@ def length_section(trace, cap, cards, column):
     trace : Summary, optional
         What was read of a trace.
     cap : Quantity [token]
+        The cap that memory is reserved for.
     cards : Cards
+        What holds the sessions.
     column : str
         By what sessions are counted: what the model needs, or what an engine reserves.
 
@@ -132,8 +134,10 @@ def _says(found, p99, low, high, cap):
             f"it takes {found.wanted(P99):,}."
         )
     else:
-        between = f"from {show(low, digits=15)} to {show(high, digits=15)}"
+        between = f"from {'none' if low is None else show(low, digits=15)} to {show(high, digits=15)}"
         how = "the verdict changes: give more sessions" if ends - {told} else "the verdict is the same"
         yield f"How sure: {between}, {how}."
     cut = found.cut_off()
-    yield f"Long sessions look cut off: {cut}." if cut else "Long sessions do not look cut off."
+    looks = {None: "It cannot be told whether long sessions are cut off", False: "Long sessions do not look cut off"}
+    near = "" if cut.near is None else f" near {show(_tokens(round(cut.near)), digits=3)}"
+    yield f"{looks.get(cut.looks, f'Long sessions look cut off{near}')}: {cut.why}."

@@ -1,7 +1,7 @@
 """What accelerators hold beside a model's weights: the state of a token, of a session, and how many sessions."""
 
 import bisect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from costlib import capacity
 from costlib.arguments import ArgumentError
@@ -13,12 +13,21 @@ from costlib.model_config.rank import Rank
 from costlib.model_config.weights import Weights
 from costlib.units import Quantity
 
-__all__ = ["ENGINES", "NEEDS", "Cards", "engine_of"]
+__all__ = ["ENGINES", "NEEDS", "Cards", "engine_of", "settings_of"]
 
 NEEDS = "the model needs"
 ENGINES = ("vLLM", "SGLang", "llama.cpp")
-OF_LOGS = {"vllm": "vLLM", "sglang": "SGLang", "llama_cpp": "llama.cpp", "ollama": "llama.cpp"}
+OF_LOGS = {"vllm": "vLLM", "sglang": "SGLang", "llama.cpp": "llama.cpp", "ollama": "llama.cpp"}
+SETTINGS = {"vLLM": "batched_tokens", "llama.cpp": "micro_batch"}  # of a log, as the engines' functions have them
 MANY = 10**6  # sessions: more than any pool holds
+
+
+def settings_of(log):
+    """Settings that a log states, by the engine's column."""
+    engine = engine_of(log)
+    name = SETTINGS.get(engine)
+    value = log.settings.get(name) if name else None
+    return {engine: {name: value}} if value else {}
 
 
 def engine_of(log):
@@ -44,6 +53,8 @@ class Cards:
         Share of an accelerator's memory that the engine may use.
     runtime : Quantity [byte]
         What is neither weights nor cache, on each.
+    settings : dict of str to dict
+        Of an engine, by its column: arguments of the function that says what it reserves.
     """
 
     model: ModelConfig
@@ -53,6 +64,7 @@ class Cards:
     weights: Weights
     utilisation: Quantity
     runtime: Quantity
+    settings: dict = field(default_factory=dict)
 
     @property
     def room(self):
@@ -102,10 +114,11 @@ class Cards:
 
     def _reserved(self, column, tokens, sequences=1):
         """What an engine reserves on one accelerator; llama.cpp, which splits layers and not heads, on all of them."""
+        settings = self.settings.get(column, {})
         if column == "vLLM":
-            return vllm(self.model, tokens, self.precision, tensor_parallel=self.count)
+            return vllm(self.model, tokens, self.precision, tensor_parallel=self.count, **settings)
         if column == "llama.cpp":
-            return llama_cpp(self.model, tokens, self.precision)
+            return llama_cpp(self.model, tokens, self.precision, **settings)
         pool = sequences * tokens
         return sglang(self.model, pool, self.precision, tensor_parallel=self.count, sequences=sequences)
 

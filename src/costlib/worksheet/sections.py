@@ -219,7 +219,7 @@ def sessions_section(cards, tokens, log, tested, columns):
         Row(
             key="log",
             what=f"sessions{per}, as the log has it",
-            values=(_by_log(log, tokens),),
+            values=(_by_log(log, tokens, cards.model),),
             source=_of(log),
             missing="start the engine once, and give its log: --log FILE",
         ),
@@ -244,11 +244,12 @@ def sessions_section(cards, tokens, log, tested, columns):
 
 
 def _in(cards, column, tokens, pool):
-    return None if cards.lacks(column, tokens) else cards.sessions(column, tokens, pool).to("session")
+    each = pool / cards.count if column == "llama.cpp" else pool  # its log sums the pool over devices
+    return None if cards.lacks(column, tokens) else cards.sessions(column, tokens, each).to("session")
 
 
-def _by_log(log, tokens):
-    held = log.sessions(tokens) if log is not None else None
+def _by_log(log, tokens, model):
+    held = log.sessions(tokens, model) if log is not None else None
     return None if held is None else held.to("session")
 
 

@@ -6,11 +6,12 @@ from costlib import catalog
 from costlib.arguments import ArgumentError
 from costlib.model_config.precision import precision_of
 from costlib.model_config.weights import weights_of
+from costlib.schema import InputError
 from costlib.units import Quantity, show
 from costlib.worksheet.cost_section import cost_section
 from costlib.worksheet.costs import Costs, session_of
 from costlib.worksheet.lengths import length_section
-from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of
+from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of, settings_of
 from costlib.worksheet.sections import cap_sections, sessions_section, state_section, weights_section
 from costlib.worksheet.table import Section
 
@@ -78,7 +79,7 @@ class Worksheet:
 def worksheet(
     model,
     accelerator,
-    count=1,
+    count=None,
     cap=None,
     *,
     at_cap=None,
@@ -105,8 +106,8 @@ def worksheet(
         What was read of the model.
     accelerator : str
         A name in the catalog.
-    count : int
-        Accelerators that share one copy of the model.
+    count : int, optional
+        Accelerators that share one copy of the model; by default as many as the log states, or one.
     cap : Quantity [token], optional
         The cap on a session; by default the engine's limit in the log, or that for which the model was made.
     at_cap : str, optional
@@ -122,13 +123,13 @@ def worksheet(
     runtime : Quantity [byte], optional
         What activations and graphs take of that on each accelerator; by default 2 GB.
     log : Log, optional
-        What :func:`costlib.logs.read` read of an engine's log.
+        What ``costlib.logs.read`` read of an engine's log.
     trace : Summary, optional
-        What :func:`costlib.traces.summary` says of a trace.
+        What ``costlib.traces.summary`` says of a trace.
     tested_sessions : int, optional
         Sessions that ran at once in a load test at the cap.
     session : dict of str to Quantity, optional
-        What the mean session is, by the fields of :class:`costlib.worksheet.costs.Session`; the rest is the trace's.
+        What the mean session is, by the fields of :class:`~costlib.worksheet.costs.Session`; the rest is the trace's.
     load : Quantity [], optional
         Sessions that come over those that could be served.
     hire : Price, optional
@@ -168,15 +169,17 @@ def worksheet(
     assumptions = list(model.assumptions)
     cap, cap_source = _cap(model, cap, log)
     kv_format = kv_format or _of_log(log, "kv_format") or model.kv_format
+    count = count or _of_log(log, "settings", {}).get("tensor_parallel", 1)
     stored = weights_of(model, weights, weight_precision)
     cards = Cards(
         model=model,
         accelerator=catalog.part("accelerator", accelerator),
         count=count,
-        precision=precision_of(kv_format),
+        precision=_precision(kv_format),
         weights=stored,
         utilisation=_or_assumed(utilisation, _of_log(log, "utilisation"), UTILISATION, SHARE, assumptions),
         runtime=_or_assumed(runtime, None, RUNTIME, OTHER, assumptions),
+        settings=settings_of(log),
     )
     assumptions += stored.assumptions
     engine = engine_of(log)
@@ -219,6 +222,13 @@ def worksheet(
 
 def _of_log(log, field, default=None):
     return default if log is None else getattr(log, field, default) or default
+
+
+def _precision(kv_format):
+    try:
+        return precision_of(kv_format)
+    except InputError as error:
+        raise InputError(f"the cache of the log: {error}; say which is meant with --kv-precision") from None
 
 
 def _cap(model, given, log):
