@@ -4,6 +4,7 @@
 # make serve    open it, rebuild on a change
 # make bench    measure what must be fast
 # make oracle   hold what is read of every architecture against its public code (needs torch)
+# make spark    add Apache Spark to what the tests try traces on (400 MB; needs Java)
 # make lock     write requirements.txt anew from pyproject.toml
 # make clean    remove what was built
 
@@ -22,7 +23,7 @@ ifdef SCENARIO
 export COSTLIB_SCENARIO := $(if $(filter /%,$(firstword $(SCENARIO))),$(SCENARIO),$(CURDIR)/$(SCENARIO))
 endif
 
-.PHONY: help book test serve bench oracle lock clean
+.PHONY: help book test serve bench oracle spark lock clean
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
@@ -56,11 +57,16 @@ oracle: $(INSTALLED)
 	@$(BIN)/python -m costlib.model_config.oracle book/configs/*.json
 	@$(BIN)/python tests/build_parameters.py
 
+spark: $(INSTALLED)
+	@command -v java >/dev/null || { echo "Wanted Java, 17 or later."; exit 1; }
+	$(BIN)/pip install --disable-pip-version-check --require-hashes -r tests/spark.txt
+
 lock: | $(INSTALLED)
 	cp requirements.txt $(VENV)/lock.txt
 	$(BIN)/uv pip compile pyproject.toml --extra book --extra test --extra dev --universal \
 	  --python-version 3.11 --generate-hashes --no-header --quiet -o $(VENV)/lock.txt
 	cmp -s $(VENV)/lock.txt requirements.txt || cp $(VENV)/lock.txt requirements.txt
+	$(BIN)/uv pip compile tests/spark.in --universal --python-version 3.11 --generate-hashes --no-header --quiet -o tests/spark.txt
 
 clean:
 	rm -rf _build conf.py
