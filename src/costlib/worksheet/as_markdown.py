@@ -4,8 +4,10 @@ import re
 
 from costlib.plain import plain as plain_value
 from costlib.units import show
+from costlib.worksheet.memory import NEEDS
 from costlib.worksheet.table import cell
 
+NAMES = {NEEDS: "needs"}  # of columns, for programs
 OPEN = "not known yet"
 
 __all__ = ["introduction", "markdown", "plain", "remarks"]
@@ -116,7 +118,6 @@ def plain(sheet):
         "model": sheet.cards.model.name,
         "accelerator": sheet.accelerator,
         "count": sheet.cards.count,
-        "cap": plain_value(sheet.cap),
         "kv_precision": sheet.kv_format,
         **{section.key: _plain_section(section) for section in sheet.sections},
         "missing": [
@@ -130,9 +131,9 @@ def plain(sheet):
 
 def _plain_section(section):
     """Values by key, and by column where there are several; and the sentences."""
-    columns = section.columns
+    columns, names = section.columns, [NAMES.get(column, column.lower()) for column in section.columns]
     values = {
-        row.key: plain_value(row.values[0] if len(columns) == 1 else dict(zip(columns, row.values, strict=True)))
+        row.key: plain_value(row.values[0] if len(columns) == 1 else dict(zip(names, row.values, strict=True)))
         for row in section.rows
     }
     return {

@@ -10,16 +10,19 @@ from costlib.worksheet.costs import SESSION
 
 __all__ = ["notebook"]
 
+TOKENS = ("input", "cached_input", "output")  # that a host has prices for
+
 READ = """
-from costlib import catalog, quantity, show
+from costlib import Quantity, catalog, quantity, show
 from costlib.model_config import read, read_table
 from costlib.model_config.precision import precision_of
 from costlib.model_config.weights import Weights, counted_weights
 from costlib.worksheet import Cards, Costs, Session, given_price, verdict
 
 
-def read_in(values):
-    return {name: quantity(text) for name, text in values.items() if text is not None}
+def read_in(texts):
+    parts = {name: text.partition(" ") for name, text in texts.items()}
+    return {name: Quantity(float(number), unit) for name, (number, _, unit) in parts.items()}
 
 
 model = read_table(CONFIG, "this notebook", name=NAME) if isinstance(CONFIG, dict) else read(CONFIG)
@@ -32,6 +35,7 @@ cards = Cards(
     weights=Weights(quantity(WEIGHTS), "as above"),
     utilisation=quantity(UTILISATION),
     runtime=quantity(RUNTIME),
+    settings=SETTINGS,
 )
 print(f"{COUNT} × {cards.accelerator.title}, {show(cards.accelerator.memory, 'GB', 4)} each")
 """
@@ -67,7 +71,7 @@ for times in (0.5, 1, 2):
 
 LENGTHS = """
 p99 = quantity(SESSION_LENGTHS["p99"])
-print(f"99th percentile of {SESSION_LENGTHS['count']}: {show(p99, digits=15)},",
+print(f"99th percentile of {show(quantity(SESSION_LENGTHS['count']), digits=15)}: {show(p99, digits=15)},",
       f"{show(p99 / cap, 'percent', 4)} of the cap: {verdict(p99, cap)}")
 for end in ("low", "high"):
     if SESSION_LENGTHS[end] is not None:
@@ -94,10 +98,12 @@ for what, held in MEASURED_SESSIONS.items():
 """
 
 COST = """
+column, pool = COLUMNS[1] if len(COLUMNS) == 2 else COLUMNS[0], POOL and quantity(POOL)
+held = quantity(HELD) if HELD else cards.sessions(column, cap, pool).to("session")
 costs = Costs(
     cards=cards,
     cap=cap,
-    held=None if HELD is None else quantity(HELD),
+    held=held or None,
     session=Session(**read_in(SESSION)),
     hire=None if HIRE is None else given_price(hire=quantity(HIRE)),
     hosted=given_price(**read_in(PRICES)) if PRICES else None,
@@ -181,8 +187,7 @@ def _fill(cells):
 
 def _inputs(sheet):
     """The first cell: everything that the numbers come from, as literals."""
-    cards, costs, log, lengths = sheet.cards, sheet.costs, sheet.log, sheet.lengths
-    pool = log.cache if log is not None else None
+    cards, costs, lengths = sheet.cards, sheet.costs, sheet.lengths
     prices = costs.hosted
     inputs = {
         "NAME": cards.model.name,
@@ -195,15 +200,16 @@ def _inputs(sheet):
         "WEIGHT_PRECISION": _text(sheet.weight_precision),
         "UTILISATION": _text(cards.utilisation),
         "RUNTIME": _text(cards.runtime),
+        "SETTINGS": cards.settings,
         "COLUMNS": list(sheet["sessions_by_cap"].columns),
         "MEASURED_WEIGHTS": _measured(sheet["weights"], ("given", "files", "log")),
         "MEASURED_SESSIONS": _measured(sheet["sessions"], ("log", "tested")),
-        "POOL": _text(pool),
+        "POOL": _text(sheet.pool),
         "SESSION_LENGTHS": lengths and {name: _text(value) for name, value in lengths.items()},
-        "HELD": _text(costs.held),
+        "HELD": _text(sheet.measured),
         "SESSION": {key: _text(value) for key, *_ in SESSION if (value := getattr(costs.session, key)) is not None},
         "HIRE": _text(costs.per_hour),
-        "PRICES": {field: _text(getattr(prices, field)) for field in prices.origin} if prices is not None else {},
+        "PRICES": {field: _text(price) for field in TOKENS if (price := getattr(prices, field, None)) is not None},
         "LOAD": _text(costs.load),
     }
     return "\n".join(f"{name} = {pprint.pformat(value, width=88, sort_dicts=False)}" for name, value in inputs.items())
@@ -221,7 +227,7 @@ def _text(value):
     """A quantity as a text that is read back as the same."""
     if not isinstance(value, Quantity):
         return value
-    return f"{float(value.magnitude)!r} {value.units:C}".strip().replace("**", "^")
+    return f"{float(value.magnitude)!r}".removesuffix(".0") + f" {value.units:~C}".rstrip().replace("**", "^")
 
 
 def _measured(section, keys):

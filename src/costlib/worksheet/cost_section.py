@@ -20,6 +20,19 @@ PRICES = (
     ("cached_input", "prompt tokens found in the cache", "--cached-price"),
     ("output", "output tokens", "--output-price"),
 )
+ALL_TOKENS = "over all tokens that a host bills: prompt tokens of each request, and output"
+RESULTS = (
+    ("own", "a session on these cards", "USD/session", "hire × cards / sessions that end"),
+    ("host", "a session from the host", "USD/session", "its tokens × the prices"),
+    ("own_token", "a million tokens on these cards", MILLION, ALL_TOKENS),
+    ("host_token", "a million tokens from the host", MILLION, ALL_TOKENS),
+    ("of_revenue", "the host's price over your cost, of revenue", "percent", "1 − cost / price"),
+    ("of_cost", "the same, of cost", "percent", "price / cost − 1"),
+    ("crossing", "the two cross at", DAY, "hire × cards / a session from the host"),
+    ("crossing_load", "over what the cards bear at most", "percent", "that / the lesser rate"),
+    ("copies", "groups of such cards for the sessions that start", "", "sessions that start / the lesser rate"),
+    ("own_of_these", "a session on those, if nothing else runs there", "USD/session", "hire × cards / those"),
+)
 
 
 def cost_section(costs, held_from):
@@ -132,7 +145,7 @@ def _rates(costs, held_from):
         key="decode_floor",
         what="least time of an output token on the cards",
         values=(floors and floors.decode,),
-        units=("µs/token",),
+        units=("ms/token",),
         digits=3,
         source=floors
         and f"a step of {show(floors.batch, digits=3)}, contexts of {show(floors.context, digits=3)}, over the batch"
@@ -160,25 +173,16 @@ def _rates(costs, held_from):
 
 def _costs(costs):
     """What a session and a million tokens cost on either side, and where they cross."""
-    tokens = "over all tokens that a host bills, prompt tokens of each request and output"
-    for key, what, value, units, source in (
-        ("own", "a session on these cards", costs.own, ("USD/session",), "hire × cards / sessions"),
-        ("host", "a session from the host", costs.host, ("USD/session",), "its tokens × its prices"),
-        ("own_token", "a million tokens on these cards", costs.own_token, (MILLION,), tokens),
-        ("host_token", "a million tokens from the host", costs.host_token, (MILLION,), tokens),
-        ("crossing", "the two cross at", costs.crossing, (DAY,), "hire × cards / a session from the host"),
-        ("crossing_load", "over what the cards bear", costs.crossing_load, ("percent",), "that / the lesser rate"),
-        (
-            "of_revenue",
-            "the host's price over your cost, of revenue",
-            costs.of_revenue,
-            ("percent",),
-            "1 − cost / price",
-        ),
-        ("of_cost", "the same, of cost", costs.of_cost, ("percent",), "price / cost − 1"),
-    ):
-        needs = "needs prices, the session, and what the cards bear"
-        yield Row(key=key, what=what, values=(value,), units=units, digits=3, source=source, needs=needs)
+    for key, what, unit, source in RESULTS:
+        yield Row(
+            key=key,
+            what=what,
+            values=(getattr(costs, key),),
+            units=(unit,) if unit else (),
+            digits=3,
+            source=source,
+            needs="needs prices, the session, and what the cards bear",
+        )
 
 
 def _says(costs):
@@ -217,6 +221,14 @@ def _crossing(costs):
     else:
         load = show(costs.crossing_load, "percent", 2)
         yield f"The cards cost less from {at}, {load} of the {most} that they bear at most."
-    if costs.session.rate is not None:
-        starts, copies = show(costs.session.rate, DAY, 3), show(costs.session.rate / costs.full_rate, digits=3)
-        yield f"The trace starts {starts}: {copies} times what these cards bear."
+    yield from _of_these(costs)
+
+
+def _of_these(costs):
+    """Which side is cheaper for the sessions that there are."""
+    if costs.own_of_these is None:
+        return
+    cheaper = "the cards are cheaper" if costs.own_of_these < costs.host else "the host is cheaper"
+    groups = "these cards" if costs.copies.magnitude == 1 else f"{show(costs.copies, digits=15)} groups of such cards"
+    own, host = show(costs.own_of_these, "USD/session"), show(costs.host, "USD/session")
+    yield f"For the {show(costs.session.rate, DAY, 3)} that start: {own} on {groups}, {host} from the host; {cheaper}."

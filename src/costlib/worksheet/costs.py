@@ -1,5 +1,6 @@
 """What a session costs, from a host and on accelerators of one's own, and where the two cross."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -280,6 +281,21 @@ class Costs:
     def crossing_load(self):
         """The same, over what the cards bear at most."""
         return _known(lambda rate, full: (rate / full).to(""), self.crossing, self.full_rate)
+
+    @cached_property
+    def copies(self):
+        """Such groups of cards that it takes for the sessions that start."""
+        return _known(
+            lambda starts, full: Quantity(float(math.ceil((starts / full).m_as(""))), ""),
+            self.session.rate,
+            self.full_rate,
+        )
+
+    @cached_property
+    def own_of_these(self):
+        """Cost of a session on those, if these sessions are all that they serve."""
+        rate = _known(lambda starts, copies: starts / copies, self.session.rate, self.copies)
+        return _known(cost.self_hosted_cost, self.per_hour, self.count, rate)
 
     @cached_property
     def of_revenue(self):

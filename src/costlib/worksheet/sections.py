@@ -3,13 +3,14 @@
 from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
 from costlib.units import Quantity, show
-from costlib.worksheet.memory import NEEDS
+from costlib.worksheet.memory import NEEDS, engine_of
 from costlib.worksheet.table import Row, Section
 
-__all__ = ["cap_sections", "sessions_section", "state_section", "weights_section"]
+__all__ = ["cap_sections", "pool_of", "row_of", "sessions_section", "state_section", "weights_section"]
 
 CLOSE = 0.005  # of the weights: padding, buffers, and the rounding of what is printed
 GB = ("GB", "GiB")
+SIXTEEN = Quantity(2.0, "byte/parameter")
 
 
 def state_section(cards, tokens, columns):
@@ -51,7 +52,7 @@ def _says_of_state(cards, tokens, columns):
         yield f"{column}: not told, {why}." if why else f"{column}: {settings or 'blocks of one token'}."
 
 
-def weights_section(cards, log, precision):
+def weights_section(cards, log, precision, comparisons):
     """What the weights take: counted, as their files are, and as the engine's log has it."""
     model = cards.model
     counted, why = _counted(model, precision)
@@ -85,10 +86,29 @@ def weights_section(cards, log, precision):
     if cards.weights.source == "as given":
         rows.insert(0, Row(key="given", what="as given", values=(cards.weights.size,), source="--weights", units=GB))
     says = [f"The sessions below are counted with the weights {cards.weights.source}."]
-    known = [(row.what, row.values[0]) for row in rows if row.known]
-    for (what, size), (other, larger) in zip(known, known[1:], strict=False):
-        says.append(_difference(model, counted, what, size, other, larger))
+    if counted is not None and model.weights is not None:
+        says.append(_of_files(model, counted))
+    says += [_compared(one) for one in comparisons if one.what == "weights"]
     return Section(key="weights", title="2. Weights in memory", rows=tuple(rows), says=tuple(says))
+
+
+def _compared(one):
+    """A figure of a log against its prediction, with what explains the difference."""
+    shown = {"byte": "GB", "token": "token"}
+    unit = next((unit for base, unit in shown.items() if _is(one.printed, base)), None)
+    printed = show(one.printed, unit, 5)
+    if one.predicted is None:
+        return f"{one.what}, by the log {printed}: {one.explanation}."
+    share = "" if one.difference is None else f" ({_more(one.difference)})"
+    return f"{one.what}, by the log {printed}, predicted {show(one.predicted, unit, 5)}{share}: {one.explanation}."
+
+
+def _more(share):
+    return ("+" if share > 0 else "−") + show(Quantity(100 * abs(share), ""), digits=2) + " %"
+
+
+def _is(value, unit):
+    return isinstance(value, Quantity) and value.is_compatible_with(unit)
 
 
 def _of(log):
@@ -104,31 +124,33 @@ def _counted(model, precision):
         return None, f"say how they are stored: --weight-precision; {error}" if model.parameters else str(error)
 
 
-def _difference(model, counted, what, size, other, larger):
-    """By how much two sizes of the weights differ, and what explains it."""
-    more = larger - size
-    by = f"{other} − {what}: {show(more, 'GB', 3)}, {show(more / size, 'percent', 2)}"
-    if abs(more) <= CLOSE * size:
-        return f"{by}: within {show(Quantity(CLOSE, ''), 'percent')}, as padding, buffers and rounding are."
-    reasons = [text for text, extra in _candidates(model, counted) if abs(abs(more) - extra) <= CLOSE * size]
-    if reasons:
-        return f"{by}: {reasons[0]}."
-    about = "; ".join(f"{text}, {show(extra, 'GB', 3)}" for text, extra in _candidates(model, counted))
-    return f"{by}: not explained" + (f" (by itself would not do: {about})." if about else ".")
+def _of_files(model, counted):
+    """By how much the files differ from what the parameters take, and what explains it."""
+    more = model.weights - counted.size
+    by = f"their files − computed: {show(more, 'GB', 3)}, {show(more / counted.size, 'percent', 2)}"
+    close = CLOSE * counted.size
+    if abs(more) <= close:
+        return f"{by}: within {show(Quantity(CLOSE, ''), 'percent')}, as padding, buffers and headers are."
+    for reasons, extra in _larger_files(model, counted):
+        if abs(more - extra) <= close:
+            return f"{by}: {reasons}, {show(extra, 'GB', 3)}."
+    quantised = model.fields is not None and model.fields.has("quantization_config")
+    hint = "; a quantised file has scales, and keeps some weights wider" if quantised else ""
+    return f"{by}: not explained{hint}."
 
 
-def _candidates(model, counted):
-    """What may be in one size of the weights and not in another, and how large it is."""
-    if model.parameters is None or counted is None:
-        return
-    if model.parameters.predictors:
-        extra = Quantity(float(model.parameters.predictors), "parameter") * counted.precision
-        yield "layers that predict further tokens, which are in the files and which engines leave out", extra
-    wider = Quantity(2.0, "byte/parameter") - counted.precision
-    if wider.magnitude > 0:
-        table = Quantity(float(model.parameters.embedding), "parameter") * wider
-        yield "the table of tokens in 16 bits", table
-        yield "the table of tokens and the output head in 16 bits", 2 * table
+def _larger_files(model, counted):
+    """What the files may have beside the parameters at the precision counted, and how much it takes."""
+    wider = Quantity(max(0.0, (SIXTEEN - counted.precision).m_as("byte/parameter")), "byte/parameter")
+    table = Quantity(float(model.parameters.embedding), "parameter") * wider
+    predictors = Quantity(float(model.parameters.predictors or 0), "parameter") * counted.precision
+    for predicting in (0, 1):
+        for tables in (0, 1, 2):
+            reasons = [
+                *(["layers that predict further tokens"] if predicting else []),
+                *([f"the table of tokens{' and the output head' if tables > 1 else ''} in 16 bits"] if tables else []),
+            ]
+            yield " and ".join(reasons), predicting * predictors + tables * table
 
 
 def cap_sections(cards, tokens, source, at_cap, columns):
@@ -170,7 +192,7 @@ def _held(cards, column, tokens):
     return None if cards.lacks(column, tokens) else cards.sessions(column, tokens).to("session")
 
 
-def sessions_section(cards, tokens, log, tested, columns):
+def sessions_section(cards, tokens, log, tested, columns, comparisons):
     """Sessions that the accelerators hold: computed, by the log, and under load."""
     engine = columns[1] if len(columns) == 2 else None
     per = f" on {cards.count} accelerators" if cards.count > 1 else ""
@@ -190,7 +212,7 @@ def sessions_section(cards, tokens, log, tested, columns):
         by = "the model needs" if column == NEEDS else f"{column} reserves"
         rows.append(
             Row(
-                key="needs" if column == NEEDS else column,
+                key=row_of(column),
                 what=f"sessions{per}, computed: by what {by}",
                 values=(_held(cards, column, tokens),),
                 source="room / a session",
@@ -198,11 +220,11 @@ def sessions_section(cards, tokens, log, tested, columns):
                 digits=15,
             )
         )
-    pool = log.cache if log is not None else None
+    pool = pool_of(log, cards)
     rows += [
         Row(
             key="pool",
-            what="pool for state on the smallest rank",
+            what="room for state on the smallest of them, loaded",
             values=(pool,),
             source=_of(log),
             units=GB,
@@ -239,13 +261,27 @@ def sessions_section(cards, tokens, log, tested, columns):
         key="sessions",
         title="5. Sessions per card",
         rows=tuple(rows),
-        says=tuple(_explained(rows, cards, log, engine)),
+        says=(
+            *_explained(rows, cards, log, engine),
+            *(_compared(one) for one in comparisons if one.what != "weights"),
+        ),
     )
 
 
+def row_of(column):
+    """The key of the row that counts sessions so."""
+    return "needs" if column == NEEDS else column.lower()
+
+
+def pool_of(log, cards):
+    """Room for state on each accelerator, by a log; llama.cpp's sums it over devices."""
+    if log is None or log.cache is None:
+        return None
+    return log.cache / cards.count if engine_of(log) == "llama.cpp" else log.cache
+
+
 def _in(cards, column, tokens, pool):
-    each = pool / cards.count if column == "llama.cpp" else pool  # its log sums the pool over devices
-    return None if cards.lacks(column, tokens) else cards.sessions(column, tokens, each).to("session")
+    return None if cards.lacks(column, tokens) else cards.sessions(column, tokens, pool).to("session")
 
 
 def _by_log(log, tokens, model):
@@ -259,16 +295,20 @@ def _explained(rows, cards, log, engine):
     steps = [("the model's need", by_key["needs"], "")]
     if engine:
         steps.append(
-            (f"{engine}'s reserve", by_key[engine], "blocks that are not full, pages of one size, copies of heads")
+            (
+                f"{engine}'s reserve",
+                by_key[row_of(engine)],
+                "blocks that are not full, pages of one size, copies of heads",
+            )
         )
     if by_key["pool"] is not None:
         steps.append(("the pool of the log", by_key["in_pool"], _of_pool(cards, log)))
-    steps.append(("the log's own count", by_key["log"], "settings of the engine that were taken for granted otherwise"))
+    steps.append(("the log's own count", by_key["log"], "as the engine divides its pool; see below"))
     steps.append(("the load test", by_key["tested"], None))
     known = [step for step in steps if step[1] is not None]
     for (name, held, _), (other, then, why) in zip(known, known[1:], strict=False):
         if why is None:
-            why = _of_test(held, then)
+            why = _of_test(held, then, log)
         if abs((then - held).m_as("session")) < 1:
             yield f"{other}: as {name}."
         else:
@@ -280,7 +320,7 @@ def _explained(rows, cards, log, engine):
 
 def _signed(difference):
     number = difference.m_as("session")
-    return f"{'+' if number > 0 else '−'}{show(abs(number), digits=3)} sessions"
+    return ("+" if number > 0 else "−") + show(Quantity(abs(number), "session"), digits=3)
 
 
 def _of_pool(cards, log):
@@ -294,18 +334,21 @@ def _of_pool(cards, log):
     if smallest is not None and smallest.weights is not None:
         more = smallest.weights - cards.weights.size / cards.count
         parts.append(f"weights {show(more, 'GB', 3)} against the computed")
-    rest = log.cache - cards.room
+    rest = pool_of(log, cards) - cards.room
     return f"{show(rest, 'GB', 3)} of room" + (f" ({'; '.join(parts)})" if parts else "")
 
 
-def _of_test(held, then):
+def _of_test(held, then, log):
     """What moves a load test away from a division, by the direction."""
+    use = log.use if log is not None else None
     if then > held:
+        hits = "" if use is None or use.hit_rate is None else f"; the log has prefix hits of {use.hit_rate:.0%}"
         return (
             "sessions that share a prefix, or that were not at the cap, or state moved to the host; "
-            "the engine's count of prefix hits and of evicted blocks tells which"
+            f"the engine's counts of prefix hits and of swapped blocks tell which{hits}"
         )
+    gave_back = "" if use is None or not use.preemptions else f"; the log has {use.preemptions:,} preemptions"
     return (
         "a limit on running sequences, fragments, or batches that need room of their own; "
-        "the engine's count of waiting and preempted requests tells which"
+        f"the engine's counts of waiting and of preempted requests tell which{gave_back}"
     )

@@ -12,7 +12,7 @@ from costlib.worksheet.cost_section import cost_section
 from costlib.worksheet.costs import Costs, session_of
 from costlib.worksheet.lengths import length_section
 from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of, settings_of
-from costlib.worksheet.sections import cap_sections, sessions_section, state_section, weights_section
+from costlib.worksheet.sections import cap_sections, pool_of, row_of, sessions_section, state_section, weights_section
 from costlib.worksheet.table import Section
 
 __all__ = ["Worksheet", "worksheet"]
@@ -43,7 +43,10 @@ class Worksheet:
         Format of the cache.
     weight_precision : Quantity [byte/parameter], optional
         At which weights were counted, where it was given.
-    log : Log, optional
+    measured : Quantity [session], optional
+        Sessions that the cards hold at the cap, by a load test or else by the log.
+    pool : Quantity [byte], optional
+        Room for state on each of them, by the log.
     lengths : dict, optional
         The 99th percentile of session lengths with the ends of its interval, and of how many sessions.
     source : str
@@ -61,7 +64,8 @@ class Worksheet:
     notes: tuple[str, ...]
     kv_format: str
     weight_precision: object = None
-    log: object = None
+    measured: Quantity | None = None
+    pool: Quantity | None = None
     lengths: dict | None = None
     source: str = ""
     command: str = ""
@@ -168,7 +172,7 @@ def worksheet(
             raise ArgumentError(f"worksheet: {name} = {value!r}; wanted a whole number, 1 or more")
     assumptions = list(model.assumptions)
     cap, cap_source = _cap(model, cap, log)
-    kv_format = kv_format or _of_log(log, "kv_format") or model.kv_format
+    given, kv_format = kv_format, kv_format or _of_log(log, "kv_format") or model.kv_format
     count = count or _of_log(log, "settings", {}).get("tensor_parallel", 1)
     stored = weights_of(model, weights, weight_precision)
     cards = Cards(
@@ -184,7 +188,8 @@ def worksheet(
     assumptions += stored.assumptions
     engine = engine_of(log)
     columns = (NEEDS, *((engine,) if engine else ENGINES))
-    by_sessions = sessions_section(cards, cap, log, tested_sessions, columns)
+    comparisons = _comparisons(log, model, given and cards.precision)
+    by_sessions = sessions_section(cards, cap, log, tested_sessions, columns, comparisons)
     by_length = length_section(trace, cap, cards, engine or NEEDS)
     held, held_from = _held(by_sessions, engine)
     costs = Costs(
@@ -203,7 +208,7 @@ def worksheet(
         costs=costs,
         sections=(
             state_section(cards, cap, columns),
-            weights_section(cards, log, weight_precision),
+            weights_section(cards, log, weight_precision, comparisons),
             *cap_sections(cards, cap, cap_source, at_cap, columns),
             by_length,
             by_sessions,
@@ -213,11 +218,21 @@ def worksheet(
         notes=(*model.notes, *_of_log(log, "notes", ()), *((trace.notes or ()) if trace is not None else ())),
         kv_format=kv_format,
         weight_precision=weight_precision,
-        log=log,
+        measured=next((by_sessions[key].values[0] for key in ("tested", "log") if by_sessions[key].known), None),
+        pool=pool_of(log, cards),
         lengths=_p99(by_length),
         source=source,
         command=command,
     )
+
+
+def _comparisons(log, model, precision):
+    """What a log prints, beside what is predicted."""
+    if log is None:
+        return []
+    from costlib.logs import compared
+
+    return compared(log, model, kv_precision=precision)
 
 
 def _of_log(log, field, default=None):
@@ -264,7 +279,7 @@ def _p99(section):
 
 def _held(section, engine):
     """Sessions that the cards hold, by the best knowledge there is, and how that is known; None where none fits."""
-    for key in ("tested", "log", "in_pool", *((engine,) if engine else ()), "needs"):
+    for key in ("tested", "log", "in_pool", *((row_of(engine),) if engine else ()), "needs"):
         row = section[key]
         if row.known:
             return (row.values[0] if row.values[0].magnitude else None), row.what
