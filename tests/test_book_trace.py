@@ -6,8 +6,10 @@ import json
 import math
 from collections import defaultdict
 
+import numpy as np
 import pytest
 
+from costlib import traces
 from costlib.book import trace
 
 
@@ -116,3 +118,15 @@ def test_spans_have_identities_of_their_own_and_the_times_of_the_requests(made, 
     first = {a["key"]: a["value"] for a in spans[0]["attributes"]}
     assert first["gen_ai.usage.input_tokens"] == {"intValue": str(made[0].input_tokens)}
     assert first["gen_ai.conversation.id"] == {"stringValue": made[0].session}
+
+
+@pytest.mark.parametrize("write", [trace.write_csv, trace.write_json_lines, trace.write_spans])
+def test_every_form_is_read_as_the_same_week(made, sessions, tmp_path, write):
+    """Also that a span's cache_read.input_tokens is not taken for its input_tokens."""
+    write(made, tmp_path / "week")
+    read = traces.read(tmp_path / "week")
+    lengths = traces.session_lengths(read.sessions)
+    longest = sorted(max(r.input_tokens + r.output_tokens for r in session) for session in sessions.values())
+    assert list(np.repeat(lengths.values, lengths.counts)) == longest
+    assert read.requests.cached_tokens.sum().to_pyarrow().as_py() == sum(r.cached_tokens for r in made)
+    assert not read.rejected

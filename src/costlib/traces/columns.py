@@ -108,10 +108,11 @@ def _given(names, name, text, where):
 
 def _guessed(names, name, aliases, where):
     ranks = {plain(alias): rank for rank, alias in enumerate(aliases[name].split())}
+    others = [{plain(alias) for alias in aliases[other].split()} for other in aliases if other != name]
     fitting = sorted(
         (min(ranks[end] for end in ends(column) if end in ranks), i, column)
         for i, column in enumerate(names)
-        if not ranks.keys().isdisjoint(ends(column))
+        if fit(column, ranks) > 0 and fit(column, ranks) >= max(fit(column, known) for known in others)
     )
     if not fitting:
         return None
@@ -121,6 +122,12 @@ def _guessed(names, name, aliases, where):
         both = " and ".join(repr(column) for column in (first, *others))
         raise InputError(f"{where}: {both} could each be {name}; say which with --column {name}={first}")
     return Chosen(first, others=others)
+
+
+def fit(column, known):
+    """How many parts of a nested name, at its end, are a known name: cache_read.input_tokens is no input_tokens."""
+    parts = column.split(".")
+    return max((len(parts) - i for i in range(len(parts)) if plain(".".join(parts[i:])) in known), default=0)
 
 
 def plain(name):
