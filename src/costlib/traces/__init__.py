@@ -3,18 +3,18 @@
 - :mod:`costlib.traces.sources`, :mod:`costlib.traces.spans`: from files to a DuckDB relation
 - :mod:`costlib.traces.columns`, :mod:`costlib.traces.requests`: which column is which, and which rows are requests
 - :mod:`costlib.traces.trace`: a file as tables of requests and sessions
-- :mod:`costlib.traces.sessions`: requests put into sessions
-- :mod:`costlib.traces.statistics`, :mod:`costlib.traces.distribution`: what they come to
-- :mod:`costlib.traces.summary`: all of it
+- :mod:`costlib.traces.grouping`: requests put into sessions
+- :mod:`costlib.traces.statistics`, :mod:`costlib.traces.distributions`: what they come to
+- :mod:`costlib.traces.summaries`: all of it
 
 Needs the extra ``trace``. The functions of tables take an Ibis table of any
 backend; those that open files use DuckDB on this machine.
 """
 
-from costlib.traces.distribution import CutOff, Distribution, distribution
-from costlib.traces.sessions import by_gap, sessions
+from costlib.traces.distributions import CutOff, Distribution, distribution
+from costlib.traces.grouping import by_gap, sessions
 from costlib.traces.statistics import burstiness, context_growth, prefix_hits, session_lengths, waits
-from costlib.traces.summary import Summary, summary
+from costlib.traces.summaries import Summary, summary
 from costlib.traces.trace import Trace, read
 
 __all__ = [

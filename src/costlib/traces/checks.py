@@ -21,21 +21,20 @@ class Checks:
         return self.rows - sum(self.rejected.values())
 
 
-def checked(connection, source, reading):
+def checked(connection, reading):
     """Count every row of a source under what became of it.
 
     Parameters
     ----------
     connection : ibis backend
         The DuckDB that has the views.
-    source : Source
     reading : Reading
 
     Returns
     -------
     Checks
     """
-    counts, examples, doubts, unreadable = _of_rows(connection, source, reading)
+    counts, examples, doubts, unreadable = _of_rows(connection, reading)
     rows = sum(counts.values()) + sum(unreadable.values())
     rejected = unreadable | {reason: count for reason, count in counts.items() if reason is not None}
     if "time" in reading.values:
@@ -44,8 +43,9 @@ def checked(connection, source, reading):
     return Checks(rows, rejected, examples, doubts)
 
 
-def _of_rows(connection, source, reading):
+def _of_rows(connection, reading):
     """Rows by reason, an example of each, doubts of those that are read, and lines that are no rows."""
+    source = reading.source
     raw = ", ".join(f"{source.columns[name].sql}::VARCHAR" for name in reading.columns)
     doubts = "".join(f", count(*) FILTER ({sql})" for sql in reading.doubts.values())
     more = {"store_rejects": "true"} if source.format == "CSV" else {}
@@ -58,8 +58,8 @@ def _of_rows(connection, source, reading):
     examples = {reason: example for reason, _, example, *_ in rows if reason is not None}
     of_read = next((row[3:] for row in rows if row[0] is None), [0] * len(reading.doubts))
     passed_over = {"CSV": _lines_of_csv, "JSON lines": _lines_of_json}.get(source.format)
-    unreadable = passed_over(connection, source, counts) if passed_over else {}
-    return counts, examples, dict(zip(reading.doubts, of_read, strict=True)), unreadable
+    unreadable, lines = passed_over(connection, reading, counts) if passed_over else ({}, {})
+    return counts, examples | lines, dict(zip(reading.doubts, of_read, strict=True)), unreadable
 
 
 LINES = {
@@ -71,24 +71,37 @@ LINES = {
 }
 
 
-def _lines_of_csv(connection, source, counts):
+def _lines_of_csv(connection, reading, counts):
     """Lines that DuckDB passed over in the scan just done; a quotation without an end takes those after it along."""
     lines = "1 + length(rtrim(csv_line, chr(10))) - length(replace(rtrim(csv_line, chr(10)), chr(10), ''))"
-    once = (
-        f"SELECT any_value(error_type)::VARCHAR AS kind, max({lines}) AS lines FROM reject_errors "
-        "GROUP BY file_id, line"
+    turns = (
+        "SELECT file_id, line AS place, error_type, column_name, csv_line, "
+        "column_idx + 1e9 * (error_type = 'CAST')::INT AS turn FROM reject_errors"
     )
-    found = connection.raw_sql(f"SELECT kind, sum(lines)::BIGINT FROM ({once}) GROUP BY kind").fetchall()
+    once = (
+        "SELECT arg_min(error_type, turn)::VARCHAR AS kind, arg_min(column_name, turn) AS name, "
+        f"max({lines}) AS lines, any_value(csv_line) AS line FROM ({turns}) GROUP BY file_id, place"
+    )
+    kinds = f"SELECT kind, CASE kind WHEN 'CAST' THEN name END AS name, lines, line FROM ({once})"
+    found = connection.raw_sql(
+        f"SELECT kind, name, sum(lines)::BIGINT, left(any_value(line), 60) FROM ({kinds}) GROUP BY kind, name"
+    ).fetchall()
     connection.raw_sql("DROP TABLE reject_errors; DROP TABLE reject_scans")
-    return {LINES.get(kind, f"line with {kind.lower()}"): count for kind, count in found}
+    canonical = {column: name for name, column in reading.shown.items()}
+    reasons = [f"{canonical[name]} not a number" if name else LINES.get(kind, kind.lower()) for kind, name, *_ in found]
+    unread = {reason: row[2] for reason, row in zip(reasons, found, strict=True)}
+    for reason in unread.keys() & counts.keys():  # NaN is a number to the reader, but none to us
+        unread[reason] += counts.pop(reason)
+    return unread, {reason: row[3] for reason, row in zip(reasons, found, strict=True)}
 
 
-def _lines_of_json(connection, source, counts):
+def _lines_of_json(connection, reading, counts):
     """Lines that are no JSON object: DuckDB reads them as one that has nothing, so its first column was missed."""
+    source = reading.source
     missing = [reason for reason in ("input_tokens missing", "length missing") if reason in counts]
     within = source.wrapped != "{}"  # then such a line has no row at all
     if not missing and not within:
-        return {}
+        return {}, {}
     options = {name: value for name, value in source.options.items() if name != "records"}
     lines = replace(source, reader="read_json_objects", format="", options=options, wrapped="{}").relation()
     bad = "json IS NULL OR json_type(json) <> 'OBJECT'"
@@ -97,7 +110,7 @@ def _lines_of_json(connection, source, counts):
         counts[missing[0]] -= found
         if not counts[missing[0]]:
             del counts[missing[0]]
-    return {"line that is no JSON object": found} if found else {}
+    return ({"line that is no JSON object": found} if found else {}), {}
 
 
 def _of_clock(connection, reading):

@@ -108,11 +108,11 @@ def _given(names, name, text, where):
 
 def _guessed(names, name, aliases, where):
     ranks = {plain(alias): rank for rank, alias in enumerate(aliases[name].split())}
-    others = [{plain(alias) for alias in aliases[other].split()} for other in aliases if other != name]
+    others = {plain(alias) for other in aliases if other != name for alias in aliases[other].split()}
     fitting = sorted(
         (min(ranks[end] for end in ends(column) if end in ranks), i, column)
         for i, column in enumerate(names)
-        if fit(column, ranks) > 0 and fit(column, ranks) >= max(fit(column, known) for known in others)
+        if fit(column, ranks) > 0 and fit(column, ranks) >= fit(column, others)
     )
     if not fitting:
         return None
@@ -126,8 +126,7 @@ def _guessed(names, name, aliases, where):
 
 def fit(column, known):
     """How many parts of a nested name, at its end, are a known name: cache_read.input_tokens is no input_tokens."""
-    parts = column.split(".")
-    return max((len(parts) - i for i in range(len(parts)) if plain(".".join(parts[i:])) in known), default=0)
+    return max((parts for end, parts in ends(column).items() if end in known), default=0)
 
 
 def plain(name):
@@ -136,6 +135,10 @@ def plain(name):
 
 
 def ends(name):
-    """The whole of a name, and what is left without the tables that it is nested in."""
+    """A name and what is left of it without the tables that it is nested in, plain, each with its number of parts.
+
+    What belongs to ``gen_ai`` does not stand alone: gen_ai.usage.text.input_tokens are not all input tokens.
+    """
     parts = name.split(".")
-    return {plain(".".join(parts[i:])) for i in range(len(parts))}
+    last = parts.index("gen_ai") if "gen_ai" in parts else len(parts) - 1
+    return {plain(".".join(parts[i:])): len(parts) - i for i in range(last + 1)}

@@ -3,7 +3,7 @@
 import ibis
 
 from costlib.arguments import ArgumentError
-from costlib.traces.sessions import wanted
+from costlib.traces.grouping import wanted
 
 __all__ = ["block_size", "by_prefix", "kept"]
 
@@ -51,11 +51,12 @@ def by_prefix(requests, block=None):
     -----
     A request continues an earlier one if it holds all full blocks of that one, and of several such the one with
     most; where several continue one, the first does, and the others begin sessions.
-    Requests that differ only within the last, unfinished block are one session's, unless more than eight
-    do: then the blocks are a shared prefix, such as a system prompt. So the rule is
-    wrong where different users send the same text, where the beginning of a session is cut away
-    (its later part is another session), and for turns that fork.
-    Group-bys and joins; the chain of parents is followed by doubling.
+    Requests that differ only within the last, unfinished block are one session's if they grow in turn; if
+    one is shorter than that before it, or more than eight differ, the blocks are a shared
+    prefix, such as a system prompt, and each is a session's beginning. So the rule is wrong where different users
+    send the same text, where the beginning of a session is cut away (its later part is another
+    session), and for turns that fork.
+    Group-bys, joins, and a window within the requests of the same blocks; the chain of parents is followed by doubling.
     """
     wanted(requests, "input_tokens", "blocks")
     order = "request" if "request" in requests.columns else "time"
@@ -64,16 +65,16 @@ def by_prefix(requests, block=None):
     size = block or block_size(known)
     if size is None:
         raise ArgumentError("by_prefix: the blocks agree with no power of two of tokens; wanted block")
-    keyed = _with_ends(known, size)
+    keyed = _with_ends(known, size, order)
     nodes = keyed.group_by("end").agg(
         full=keyed.full.max(), blocks=keyed.blocks.arbitrary(), began=keyed[order].min(), shared=keyed.shared.max()
     )
     roots = _roots(_continued(kept(nodes)))
     told = keyed.join(roots, "end")
-    return told.select(*requests.columns, session=told.root)
+    return told.select(*(name for name in requests.columns if name != "session"), session=told.root)
 
 
-def _with_ends(known, size):
+def _with_ends(known, size, order):
     """Requests with the block that they end in: the last full one, or the very last where the full ones are shared."""
     full = ibis.least((known.input_tokens / size).floor().cast("int64"), known.blocks.length())
     ends = known.mutate(
@@ -81,8 +82,10 @@ def _with_ends(known, size):
         body=known.blocks[ibis.greatest(full, ibis.literal(1)) - 1],
         tail=known.blocks[known.blocks.length() - 1],
     )
-    tails = ends.group_by("body").agg(shared=(ends.tail.nunique() > TAILS).cast("int64"))
-    told = ends.join(tails, "body")
+    before = ends.input_tokens.lag().over(ibis.window(group_by=ends.body, order_by=ends[order]))
+    ends = ends.mutate(shrinks=(ends.input_tokens < before).fill_null(False).cast("int64"))
+    shared = (ends.tail.nunique() > TAILS) | (ends.shrinks.max() == 1)
+    told = ends.join(ends.group_by("body").agg(shared=shared.cast("int64")), "body")
     return told.mutate(end=ibis.ifelse(told.shared == 1, told.tail, told.body))
 
 

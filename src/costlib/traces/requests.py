@@ -4,10 +4,12 @@ import re
 from dataclasses import dataclass
 
 from costlib.schema import InputError
-from costlib.traces.sources import text
+from costlib.traces.sources import Source, text
 
 __all__ = ["Reading", "requests_of", "seconds", "sessions_of"]
 
+COUNTS = ("input_tokens", "output_tokens")  # without which a request is none
+SUMS = ("length", "requests", "input_tokens", "output_tokens")  # without which a session is none
 MOST_TOKENS = 10**9  # of one request; more is no count
 MOST_SUM = 10**15  # of a session
 SAMPLE = 2000  # rows from which the unit of a time is told
@@ -17,12 +19,13 @@ AGENTS = ("invoke_agent", "create_agent", "invoke_workflow", "execute_tool", "em
 
 @dataclass(frozen=True)
 class Reading:
-    """How rows become requests or sessions, in DuckDB's SQL.
+    """How rows of a source become requests or sessions, in DuckDB's SQL.
 
     ``values`` are the canonical columns; ``reason`` says why a row is not read, or is NULL
     exactly where ``valid`` is true; ``doubts`` count what is noticed of rows that are kept.
     """
 
+    source: Source
     values: dict[str, str]
     valid: str
     reason: str
@@ -30,6 +33,7 @@ class Reading:
     shown: dict[str, str]
     notes: tuple[str, ...]
     columns: tuple[str, ...]
+    tools: str | None
 
 
 def requests_of(connection, source, choices, user=None):
@@ -39,6 +43,7 @@ def requests_of(connection, source, choices, user=None):
             f"{source.where}: no column of input tokens among {', '.join(source.columns)}; "
             "name it, as in --column input_tokens=ContextTokens"
         )
+    source = source.with_numbers([choices[name].column for name in COUNTS if name in choices])
     checks, values, doubts, notes = [], {}, {}, []
     prompt = _checked(source, choices, "input_tokens", checks, MOST_TOKENS)
     apart = [name for name in ("cached_tokens", "written_tokens") if name in choices and _is_apart(choices, name)]
@@ -78,8 +83,9 @@ def requests_of(connection, source, choices, user=None):
 
 def sessions_of(source, choices):
     """How the rows of a source that has one row a session become sessions."""
+    source = source.with_numbers([choices[name].column for name in SUMS if name in choices])
     checks, values, doubts, notes = [], {}, {}, []
-    for name in ("length", "requests", "input_tokens", "output_tokens"):
+    for name in SUMS:
         if name in choices:
             values[name] = _checked(source, choices, name, checks, MOST_SUM)
     if "session" in choices:
@@ -105,7 +111,8 @@ def _reading(source, choices, values, checks, doubts, notes, units, *more):
         if choice.others:
             notes.append(f"{name} is taken from {choice.column}; {', '.join(choice.others)} could be meant, too")
     columns = tuple(dict.fromkeys([*(choice.column for choice in choices.values()), *more]))
-    return Reading(values, valid, reason, doubts, shown, tuple(notes), columns)
+    tools = f"{_raw(source, choices['operation'])} = 'execute_tool'" if "operation" in choices else None
+    return Reading(source, values, valid, reason, doubts, shown, tuple(notes), columns, tools)
 
 
 def _raw(source, choice):

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import weakref
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import ibis
@@ -50,11 +50,23 @@ class Source:
         """What stands after FROM, to read these columns."""
         options = self.options | options
         if self.format in ("JSON lines", "JSON array", "JSON objects"):
-            tops = {self.columns[name].top: self.columns[name].type for name in names}
-            options["columns"] = "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in tops.items()) + "}"
+            options["columns"] = _declared({self.columns[name].top: self.columns[name].type for name in names})
+        elif self.format == "CSV":
+            options["columns"] = _declared({name: column.type for name, column in self.columns.items()})
         files = "[" + ", ".join(map(text, self.files)) + "]"
         call = f"{self.reader}({', '.join([files, *(f'{k} = {v}' for k, v in options.items())])})"
         return self.wrapped.format(call)
+
+    def with_numbers(self, names):
+        """The same, but numbers where a CSV has text: its reader is quick at those, and notes what is none."""
+        if self.format != "CSV":
+            return self
+        numbers = {name: replace(self.columns[name], kind="number", type="DOUBLE") for name in names}
+        return replace(self, columns=self.columns | numbers)
+
+
+def _declared(types):
+    return "{" + ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items()) + "}"
 
 
 def connect(memory="1GB", threads=None):
@@ -215,7 +227,6 @@ def _csv(where, files, heads):
         "encoding": text(encoding),
         "compression": text(heads[first][1]),
         "max_line_size": str(LONGEST_LINE // 8),
-        "columns": "{" + ", ".join(f"{text(name)}: 'VARCHAR'" for name in names) + "}",
         "ignore_errors": "true",
     }
     columns = {name: Column(quoted(name), "text") for name in names}
@@ -289,7 +300,8 @@ def _paths(structure):
 def _parquet(connection, where, files):
     options = {"union_by_name": "true"} if len(files) > 1 else {}
     source = Source(where, files, "Parquet", {}, "read_parquet", options)
-    schema = connection.sql(f"SELECT * FROM {source.relation()}").schema()
+    connection.raw_sql(f"CREATE TEMP VIEW file AS SELECT * FROM {source.relation()}")
+    schema = connection.table("file").schema()
     for name, type in schema.items():
         source.columns.update(_typed(connection, source, name, quoted(name), type))
     return source

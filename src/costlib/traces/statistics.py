@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import ibis
 import numpy as np
 
-from costlib.traces.distribution import Distribution, distribution
+from costlib.traces.distributions import Distribution, distribution
+from costlib.traces.grouping import wanted
 from costlib.traces.prefixes import block_size
-from costlib.traces.sessions import wanted
 
 __all__ = [
     "Burstiness",
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 STEPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
+COUNTED = ("added", "following", "shrinking")
 SPANS = 4096  # of time, each ordered on its own
 
 
@@ -129,24 +130,27 @@ def context_growth(requests, steps=STEPS):
     wanted(requests, "session", "time", "input_tokens")
     known = requests.filter(requests.session.notnull() & requests.time.notnull())
     in_turn = ibis.window(group_by=known.session, order_by=known.time)
-    numbered = known.select(
-        context=known.input_tokens,
-        step=ibis.row_number().over(in_turn) + 1,
-        added=known.input_tokens - known.input_tokens.lag().over(in_turn),
+    step = ibis.row_number().over(in_turn) + 1
+    added = known.input_tokens - known.input_tokens.lag().over(in_turn)
+    numbered = known.select(context=known.input_tokens, step=step, added=added)
+    looked_at = numbered.step.isin(list(steps))
+    sorted_out = numbered.mutate(
+        step=ibis.ifelse(looked_at, numbered.step, ibis.literal(0)),
+        context=ibis.ifelse(looked_at, numbered.context, ibis.literal(0)),
     )
-    one_pass = numbered.agg(
-        added=numbered.added.mean(), number=numbered.added.count(), shrinking=(numbered.added < 0).sum()
+    counted = sorted_out.group_by(["step", "context"]).agg(
+        number=sorted_out.count(),
+        added=sorted_out.added.sum(),
+        following=sorted_out.added.count(),
+        shrinking=(sorted_out.added < 0).sum(),
     )
-    row = _one(one_pass)
-    chosen = numbered.filter(numbered.step.isin(list(steps)))
-    arrow = (
-        chosen.group_by(["step", "context"]).agg(number=lambda t: t.count()).order_by(["step", "context"]).to_pyarrow()
-    )
+    arrow = counted.order_by(["step", "context"]).to_pyarrow()
     step, context, number = (arrow[name].to_numpy() for name in ("step", "context", "number"))
-    at = {int(k): Distribution(context[step == k], number[step == k]) for k in np.unique(step)}
-    if not row["number"]:
+    at = {int(k): Distribution(context[step == k], number[step == k]) for k in np.unique(step) if k}
+    total, following, shrinking = (sum(filter(None, arrow[name].to_pylist())) for name in COUNTED)
+    if not following:
         return Growth(at, None, None)
-    return Growth(at, float(row["added"]), row["shrinking"] / row["number"])
+    return Growth(at, total / following, shrinking / following)
 
 
 @dataclass(frozen=True)
@@ -291,7 +295,7 @@ class Copies:
 
 
 def copies(sessions, least=3):
-    """Sessions that agree in requests and in the sums of input and output tokens: rarely by chance.
+    """Sessions that agree in requests, length, and the sums of input and output tokens: hardly by chance.
 
     Parameters
     ----------
@@ -305,7 +309,7 @@ def copies(sessions, least=3):
     Copies or None
         None where a sum is not known.
     """
-    sums = ["requests", "input_tokens", "output_tokens"]
+    sums = ["requests", "input_tokens", "output_tokens", "length"]
     if not set(sums) <= set(sessions.columns):
         return None
     long = sessions.filter(sessions.requests >= least)

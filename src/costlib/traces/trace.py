@@ -10,9 +10,9 @@ import ibis
 from costlib.schema import InputError, nearest
 from costlib.traces.checks import Checks, checked
 from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen
+from costlib.traces.grouping import by_gap, sessions
 from costlib.traces.prefixes import block_size, by_prefix
 from costlib.traces.requests import requests_of, sessions_of
-from costlib.traces.sessions import by_gap, sessions
 from costlib.traces.sources import connect, opened, quoted, readable
 from costlib.traces.spans import is_of_spans, spans_of
 
@@ -23,7 +23,8 @@ __all__ = ["Trace", "read"]
 class Trace:
     """Requests and sessions of a file, as tables that are computed when they are asked for.
 
-    ``requests`` is None for a file with one row a session. ``columns`` says which
+    ``requests`` is None for a file with one row a session; ``tools`` are the spans
+    of calls of tools, where a file has such. ``columns`` says which
     column stands for what, ``rule`` how requests were put into sessions.
     """
 
@@ -31,6 +32,7 @@ class Trace:
     format: str
     requests: ibis.Table | None
     sessions: ibis.Table
+    tools: ibis.Table | None
     columns: Mapping[str, str]
     rule: str
     notes: tuple[str, ...]
@@ -116,7 +118,7 @@ def _of_sessions(connection, source, given, session):
         )
     choices = chosen(source.columns, given, SESSION_ALIASES, source.where)
     reading = sessions_of(source, choices)
-    _view(connection, "sessions", source, reading)
+    _view(connection, "sessions", reading)
     table = connection.table("sessions")
     rule = "one row a session"
     return Trace(
@@ -124,10 +126,11 @@ def _of_sessions(connection, source, given, session):
         source.format,
         None,
         table,
+        None,
         reading.shown,
         rule,
         reading.notes,
-        lambda: checked(connection, source, reading),
+        lambda: checked(connection, reading),
     )
 
 
@@ -139,17 +142,18 @@ def _of_requests(connection, source, given, session):
         given = given | {"session": "none"}
     choices = chosen(source.columns, given, ALIASES, source.where)
     reading = requests_of(connection, source, choices, column if rule == "gap" else None)
-    _view(connection, "requests", source, reading)
+    _view(connection, "requests", reading)
     table, said = _with_sessions(connection, source, choices, rule, column, gap)
     return Trace(
         source.where,
         source.format,
         table,
         sessions(table),
+        _tools(connection, reading),
         reading.shown,
         said,
         reading.notes,
-        lambda: checked(connection, source, reading),
+        lambda: checked(connection, reading),
     )
 
 
@@ -192,8 +196,19 @@ def _with_sessions(connection, source, choices, rule, column, gap):
     return table, "none: each request is counted as a session of its own"
 
 
-def _view(connection, name, source, reading):
+def _tools(connection, reading):
+    """The spans of calls of tools, of which the duration counts."""
+    if reading.tools is None or "duration" not in reading.values:
+        return None
+    relation = reading.source.relation(reading.columns)
+    connection.raw_sql(
+        f"CREATE VIEW tools AS SELECT {reading.values['duration']} AS duration FROM {relation} WHERE {reading.tools}"
+    )
+    return connection.table("tools")
+
+
+def _view(connection, name, reading):
     """A view of the rows that are read."""
     columns = ", ".join(f"{sql} AS {quoted(column)}" for column, sql in reading.values.items())
-    relation = source.relation(reading.columns)
+    relation = reading.source.relation(reading.columns)
     connection.raw_sql(f"CREATE VIEW {name} AS SELECT {columns} FROM {relation} WHERE {reading.valid}")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from costlib.schema import InputError
-from costlib.traces.distribution import CutOff, Distribution, distribution
+from costlib.traces.distributions import CutOff, Distribution, distribution
 from costlib.traces.prefixes import kept
 from costlib.traces.sources import readable
 from costlib.traces.statistics import (
@@ -40,6 +40,7 @@ class Summary:
     lifetime: Quantity | None
     model_time: Quantity | None
     wait: Quantity | None
+    tool_time: Quantity | None
     wait_share: float | None
     hits_by_tokens: float | None
     hits_by_requests: float | None
@@ -78,14 +79,14 @@ def _summary(trace):
     checks = trace.checks
     if not checks.read:
         raise InputError(f"{trace.where}: {_nothing_read(checks)}")
-    notes = [*trace.notes, *(f"{count:,} rows: {doubt}" for doubt, count in checks.doubts.items())]
+    notes = [*trace.notes, *(f"{counted(count, 'row')}: {doubt}" for doubt, count in checks.doubts.items())]
     sessions = trace.sessions
     if trace.requests is not None and "session" in trace.requests.columns:
         sessions = kept(sessions)
     lengths = session_lengths(sessions)
     sums = _sums(sessions)
     waited = _waits(sessions, notes)
-    hits = _hits(trace, sums, notes)
+    hits = _hits(trace, notes)
     arrivals = _arrivals(trace.requests, "time")
     starts = _arrivals(sessions, "start")
     return Summary(
@@ -96,9 +97,10 @@ def _summary(trace):
         requests_per_session=_mean(sums, "requests", lengths.count),
         input_per_session=_mean(sums, "input_tokens", lengths.count),
         output_per_session=_mean(sums, "output_tokens", lengths.count) if "output_tokens" in trace.columns else None,
-        lifetime=_seconds(waited and waited.lifetime),
+        lifetime=_lifetime(waited, sessions, trace, notes),
         model_time=_seconds(waited and waited.model_time),
         wait=_seconds(waited and waited.wait),
+        tool_time=_tool_time(trace, lengths.count),
         wait_share=waited and waited.share,
         hits_by_tokens=hits and hits.by_tokens,
         hits_by_requests=hits and hits.by_requests,
@@ -110,7 +112,7 @@ def _summary(trace):
         columns=trace.columns,
         rows=checks.rows,
         rejected=checks.rejected,
-        notes=tuple(notes + _doubles(trace, sessions)),
+        notes=(*notes, *_doubles(trace, sessions)),
     )
 
 
@@ -148,15 +150,40 @@ def _waits(sessions, notes):
         waited = waits(sessions)
         if waited is not None:
             if waited.sessions_left_out:
-                notes.append(f"{waited.sessions_left_out:,} sessions: a call without duration, not among the waits")
+                left_out = counted(waited.sessions_left_out, "session")
+                notes.append(f"{left_out} with a call without duration: not among the waits")
             if waited.overlapping:
-                notes.append(f"{waited.overlapping:,} sessions: calls overlap, so that no wait is counted for them")
+                notes.append(
+                    f"{counted(waited.overlapping, 'session')} with calls that overlap: less wait is counted there"
+                )
+            if waited.wait + waited.model_time > 1.01 * waited.lifetime:
+                notes.append("waits and calls of the file come to more than its lifetimes: some overlap")
             return waited
     notes.append("no duration of calls: what of a session's life is outside of them is not known")
     return None
 
 
-def _hits(trace, sums, notes):
+def _lifetime(waited, sessions, trace, notes):
+    """The mean life of a session; without durations, from its first request to the beginning of its last."""
+    if waited is not None:
+        return _seconds(waited.lifetime)
+    if trace.requests is None or not {"session", "time"} <= set(trace.requests.columns):
+        return None
+    mean = sessions.agg(mean=(sessions.end - sessions.start).mean()).to_pyarrow().to_pylist()[0]["mean"]
+    notes.append("lifetime is that from the first request to the beginning of the last, and holds the model's time")
+    return _seconds(mean)
+
+
+def _tool_time(trace, number):
+    """Time of calls of tools a session."""
+    if trace.tools is None:
+        return None
+    return (
+        _seconds(trace.tools.agg(total=trace.tools.duration.sum()).to_pyarrow().to_pylist()[0]["total"] or 0.0) / number
+    )
+
+
+def _hits(trace, notes):
     """Prefix hits, of requests or, where only sessions are known, of their sums."""
     if trace.requests is None:
         return None
@@ -190,8 +217,6 @@ def _growth(trace, notes):
 def _cut_off(lengths, sessions, notes):
     """Whether lengths look cut off, or the files that they were read from."""
     found = lengths.cut_off()
-    if found.looks:
-        notes.append(f"lengths look cut off near {found.near:,.0f} tokens: {found.why}")
     if "bytes" in sessions.columns:
         sizes = distribution(sessions, "bytes").cut_off()
         if sizes.looks:
@@ -204,19 +229,23 @@ def _cut_off(lengths, sessions, notes):
 
 def _doubles(trace, sessions):
     """What is in the trace more than once."""
-    said = []
     if trace.requests is not None and "time" in trace.requests.columns:
         again = repeated(trace.requests)
         if again:
-            said.append(f"{again:,} requests repeat another one exactly (time, tokens and session); all are counted")
+            what = "the time and tokens of another one, and its session if they have one"
+            yield f"{counted(again, 'request')} with {what}: exact repeats; all are counted"
     if trace.requests is None and "session" in sessions.columns:
         again = repeated(sessions, "session")
         if again:
-            said.append(f"{again:,} rows repeat the name of a session; all are counted")
+            yield f"{counted(again, 'row')} with the name of a session that was there before: all are counted"
     same = copies(sessions)
     if same and same.rows:
-        said.append(
-            f"{same.rows:,} sessions in {same.groups:,} groups agree in requests and sums of tokens: near-copies; "
-            "all are counted, so intervals are too narrow"
+        yield (
+            f"{counted(same.rows, 'session')} in {counted(same.groups, 'group')} agree in requests, length and sums of "
+            "tokens: near-copies; all are counted, so the intervals are too narrow"
         )
-    return said
+
+
+def counted(number, one):
+    """A number of things in words."""
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
