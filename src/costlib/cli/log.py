@@ -42,7 +42,7 @@ def log(
 
     if config == "-" and "-" in logs or logs.count("-") > 1:
         raise InputError("standard input: is to be read twice; wanted a file for one of them")
-    runs = [_read(path) for path in logs]
+    runs = [read_log(path) for path in logs]
     try:
         model = None if config is None else read(config, assume)
     except Refused as refused:
@@ -56,8 +56,8 @@ def log(
     print_json(plain(answer)) if as_json else print_text(_blocks(answer, runs, explain))
 
 
-def _read(path):
-    """The log of a file or of standard input."""
+def read_log(path):
+    """What the log of a file or of standard input says."""
     from costlib.logs import lines_of, read
     from costlib.schema import InputError
 

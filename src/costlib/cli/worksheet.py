@@ -128,6 +128,7 @@ def worksheet(
     from costlib.model_config import Refused, read
     from costlib.worksheet import worksheet as filled
 
+    _check_one_reads_standard_input(config, log, trace)
     prices = _prices(hire, hosted, (input_price, cached_price, output_price), price_date)
     session = {"hits": hits, "lifetime": lifetime, "wait_share": wait_share}
     session |= {"prompts": session_prompts, "output": session_output}
@@ -158,6 +159,13 @@ def worksheet(
     _write(_text(sheet, format), output)
 
 
+def _check_one_reads_standard_input(*paths):
+    from costlib.schema import InputError
+
+    if paths.count("-") > 1:
+        raise InputError("standard input: is to be read twice; wanted a file for one of them")
+
+
 def _of_one(session):
     """What is given of a session, tokens as those of one session."""
     from costlib.units import Quantity
@@ -173,17 +181,9 @@ def _of_one(session):
 def _log(path):
     if path is None:
         return None
-    from costlib import logs
+    from costlib.cli.log import read_log
 
-    if path == "-":
-        return logs.read(sys.stdin)
-    from costlib.schema import InputError
-
-    try:
-        with open(path, encoding="utf-8", errors="replace") as lines:
-            return logs.read(lines)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    return read_log(path)
 
 
 def _trace(path):

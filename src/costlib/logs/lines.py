@@ -5,6 +5,8 @@ stands: ``Model loading took <weights:GiB> GiB``. The unit is the one meant, whi
 is not always the one printed.
 """
 
+import contextlib
+import io
 import json
 import math
 import re
@@ -157,13 +159,15 @@ def lines_of(file):
     iterator of str
         Each with its line end, and none longer than :data:`LONGEST` and one more.
     """
-    import io
-
     start = file.peek(2)[:2] if hasattr(file, "peek") else b""
     encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     text = io.TextIOWrapper(file, encoding=encoding, errors="replace")
-    while line := text.readline(LONGEST + 1):
-        yield line
-        while len(line) > LONGEST and not line.endswith("\n"):  # what is left of it
-            if not (rest := text.readline(LONGEST + 1)) or rest.endswith("\n"):
-                break
+    try:
+        while line := text.readline(LONGEST + 1):
+            yield line
+            while len(line) > LONGEST and not line.endswith("\n"):  # what is left of it
+                if not (rest := text.readline(LONGEST + 1)) or rest.endswith("\n"):
+                    break
+    finally:
+        with contextlib.suppress(ValueError):  # closed before the last line was asked for
+            text.detach()

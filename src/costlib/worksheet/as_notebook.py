@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import math
 import pprint
 
 from costlib.units import Quantity
@@ -212,7 +213,10 @@ def _inputs(sheet):
         "PRICES": {field: _text(price) for field in TOKENS if (price := getattr(prices, field, None)) is not None},
         "LOAD": _text(costs.load),
     }
-    return "\n".join(f"{name} = {pprint.pformat(value, width=88, sort_dicts=False)}" for name, value in inputs.items())
+    infinite = "from math import inf, nan  # the model's file has such\n\n" if _has_infinity(inputs["CONFIG"]) else ""
+    return infinite + "\n".join(
+        f"{name} = {pprint.pformat(value, width=88, sort_dicts=False)}" for name, value in inputs.items()
+    )
 
 
 def _config(sheet):
@@ -221,6 +225,13 @@ def _config(sheet):
     if model.fields is None or sheet.source.lower().endswith(".gguf"):
         return sheet.source
     return model.fields.table
+
+
+def _has_infinity(value):
+    """Whether a nest of values has a number that is not finite: Python writes them by name."""
+    if isinstance(value, dict | list):
+        return any(map(_has_infinity, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _text(value):
@@ -249,7 +260,7 @@ def _cells(sheet, key):
         yield LENGTHS
     elif key == "sessions":
         yield SESSIONS
-        if sheet["sessions"]["in_pool"].known:
+        if sheet.pool is not None:
             yield POOL
         if _measured(sheet["sessions"], ("log", "tested")):
             yield TESTED

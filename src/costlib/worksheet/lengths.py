@@ -81,7 +81,13 @@ def length_section(trace, cap, cards, column):
     p99 = _tokens(found.quantile(P99))
     low, high = (None if end is None else _tokens(end) for end in found.interval(P99))
     rows = (
-        Row(key="count", what="sessions in the trace", values=(Quantity(float(found.count), "session"),), digits=15),
+        Row(
+            key="count",
+            what="sessions in the trace",
+            values=(Quantity(float(found.count), "session"),),
+            digits=15,
+            source=trace.rule,
+        ),
         Row(key="p50", what="median", values=(_tokens(found.quantile(0.5)),), digits=6),
         Row(key="p99", what="99th percentile", values=(p99,), digits=6, source="the trace"),
         Row(key="p99_low", what="at least, with 95 % confidence", values=(low,), digits=15, source="order statistics"),

@@ -11,15 +11,28 @@ from costlib.model_config.engines import sglang, vllm
 from costlib.model_config.llama_cpp import llama_cpp
 from costlib.model_config.rank import Rank
 from costlib.model_config.weights import Weights
-from costlib.units import Quantity
+from costlib.units import Quantity, show
 
-__all__ = ["ENGINES", "NEEDS", "Cards", "engine_of", "settings_of"]
+__all__ = ["ENGINES", "NEEDS", "Cards", "engine_of", "other_than", "settings_of"]
 
 NEEDS = "the model needs"
 ENGINES = ("vLLM", "SGLang", "llama.cpp")
 OF_LOGS = {"vllm": "vLLM", "sglang": "SGLang", "llama.cpp": "llama.cpp", "ollama": "llama.cpp"}
 SETTINGS = {"vLLM": "batched_tokens", "llama.cpp": "micro_batch"}  # of a log, as the engines' functions have them
+SAME = 0.1  # of a card's memory: a process sees a few per cent less than the driver
 MANY = 10**6  # sessions: more than any pool holds
+
+
+def other_than(cards, log):
+    """Why a log is of another machine than this one; None where it is of such a one, or does not say."""
+    if log is None:
+        return None
+    ranks = log.settings.get("tensor_parallel", cards.count)
+    if ranks != cards.count:
+        return f"{show(Quantity(ranks, 'accelerator'))} to a copy"
+    if log.memory is None or abs(log.memory / cards.accelerator.memory - 1) <= SAME:
+        return None
+    return f"{show(log.memory, 'GB', 3)} to a card"
 
 
 def settings_of(log):

@@ -3,14 +3,24 @@
 from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
 from costlib.units import Quantity, show
-from costlib.worksheet.memory import NEEDS, engine_of
+from costlib.worksheet.memory import NEEDS, engine_of, other_than
 from costlib.worksheet.table import Row, Section
 
 __all__ = ["cap_sections", "pool_of", "row_of", "sessions_section", "state_section", "weights_section"]
 
 CLOSE = 0.005  # of the weights: padding, buffers, and the rounding of what is printed
 GB = ("GB", "GiB")
+EXACT = 1e-4  # of a card's memory: less is not worth a word
 SIXTEEN = Quantity(2.0, "byte/parameter")
+
+
+RESERVES = {  # why an engine holds fewer than the model's need says
+    "vLLM": "blocks that are not full, a step more in each window, pages of one size, heads that are repeated",
+    "SGLang": "a pool for windows that is a fixed share, a spare slot of state, heads that are repeated",
+    "llama.cpp": "cells in multiples of 256, a micro-batch more in each window, states in 32 bits",
+}
+TOLD = "it is what the engine was told to allocate, --ctx-size, and not what the card has left"
+SLOTS = "its slots, --parallel"
 
 
 def state_section(cards, tokens, columns):
@@ -99,7 +109,7 @@ def _compared(one):
     printed = show(one.printed, unit, 5)
     if one.predicted is None:
         return f"{one.what}, by the log {printed}: {one.explanation}."
-    share = "" if one.difference is None else f" ({_more(one.difference)})"
+    share = "" if abs(one.difference or 0) < EXACT else f" ({_more(one.difference)})"
     return f"{one.what}, by the log {printed}, predicted {show(one.predicted, unit, 5)}{share}: {one.explanation}."
 
 
@@ -263,6 +273,7 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons):
         rows=tuple(rows),
         says=(
             *_explained(rows, cards, log, engine),
+            *_of_room(cards, log),
             *(_compared(one) for one in comparisons if one.what != "weights"),
         ),
     )
@@ -292,50 +303,52 @@ def _by_log(log, tokens, model):
 def _explained(rows, cards, log, engine):
     """Each step from the computed number to the measured one, and what is between."""
     by_key = {row.key: row.values[0] for row in rows}
+    told = engine == "llama.cpp"
     steps = [("the model's need", by_key["needs"], "")]
     if engine:
-        steps.append(
-            (
-                f"{engine}'s reserve",
-                by_key[row_of(engine)],
-                "blocks that are not full, pages of one size, copies of heads",
-            )
-        )
-    if by_key["pool"] is not None:
-        steps.append(("the pool of the log", by_key["in_pool"], _of_pool(cards, log)))
-    steps.append(("the log's own count", by_key["log"], "as the engine divides its pool; see below"))
+        steps.append((f"{engine}'s reserve", by_key[row_of(engine)], RESERVES[engine]))
+    steps.append(("the room by the log", by_key["in_pool"], TOLD if told else "that room differs, as below"))
+    steps.append(("the log's own count", by_key["log"], SLOTS if told else "the engine divides it otherwise, as below"))
     steps.append(("the load test", by_key["tested"], None))
     known = [step for step in steps if step[1] is not None]
     for (name, held, _), (other, then, why) in zip(known, known[1:], strict=False):
-        if why is None:
-            why = _of_test(held, then, log)
         if abs((then - held).m_as("session")) < 1:
             yield f"{other}: as {name}."
         else:
-            yield f"{other}: {_signed(then - held)} against {name}: {why}."
+            yield f"{other}: {_signed(then - held, 'session')} against {name}: {why or _of_test(held, then, log)}."
     if cards.count > 1 and known:
         name, held, _ = known[-1]
         yield f"For each accelerator, by {name}: {show((held / cards.count).m_as('session'), digits=3)} sessions."
+    if why := other_than(cards, log):
+        yield f"The log is of another machine, {why}: its sessions are not used for the cost."
 
 
-def _signed(difference):
-    number = difference.m_as("session")
-    return ("+" if number > 0 else "−") + show(Quantity(abs(number), "session"), digits=3)
+def _signed(difference, unit):
+    return ("+" if difference.magnitude >= 0 else "−") + show(abs(difference), unit, 3)
 
 
-def _of_pool(cards, log):
-    """What the pool of a log has in it otherwise than the room that was computed."""
-    parts = []
-    if log.utilisation is not None and abs(log.utilisation - cards.utilisation.m_as("")) > 1e-9:
-        parts.append(f"it may use {log.utilisation:.0%} of the card")
-    if log.memory is not None:
-        parts.append(f"memory {show(log.memory - cards.accelerator.memory, 'GB', 3)} against the catalog")
-    smallest = log.smallest
-    if smallest is not None and smallest.weights is not None:
-        more = smallest.weights - cards.weights.size / cards.count
-        parts.append(f"weights {show(more, 'GB', 3)} against the computed")
-    rest = pool_of(log, cards) - cards.room
-    return f"{show(rest, 'GB', 3)} of room" + (f" ({'; '.join(parts)})" if parts else "")
+def _of_room(cards, log):
+    """What the room of a log has in it otherwise than the one that was computed; nothing where no log says."""
+    pool = pool_of(log, cards)
+    if pool is None:
+        return
+    if engine_of(log) == "llama.cpp":
+        return
+    share = cards.utilisation if log.utilisation is None else Quantity(log.utilisation, "")
+    memory = cards.accelerator.memory if log.memory is None else log.memory
+    computed, loaded = cards.weights.size / cards.count, log.smallest.weights if log.smallest is not None else None
+    kept = computed if loaded is None else loaded
+    parts = (
+        ("a card's memory", cards.utilisation * (memory - cards.accelerator.memory)),
+        ("the share that the engine may use", (share - cards.utilisation) * memory),
+        ("weights", computed - kept),
+        (
+            "what is neither weights nor state" + ("" if log.memory is not None else ", on such a card"),
+            cards.runtime - (share * memory - kept - pool),
+        ),
+    )
+    shown = "; ".join(f"{what} {_signed(more, 'GB')}" for what, more in parts if abs(more) > EXACT * memory)
+    yield f"Room by the log against the computed: {_signed(pool - cards.room, 'GB')}{shown and f' ({shown})'}."
 
 
 def _of_test(held, then, log):

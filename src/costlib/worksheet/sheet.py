@@ -11,7 +11,7 @@ from costlib.units import Quantity, show
 from costlib.worksheet.cost_section import cost_section
 from costlib.worksheet.costs import Costs, session_of
 from costlib.worksheet.lengths import length_section
-from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of, settings_of
+from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of, other_than, settings_of
 from costlib.worksheet.sections import cap_sections, pool_of, row_of, sessions_section, state_section, weights_section
 from costlib.worksheet.table import Section
 
@@ -191,7 +191,8 @@ def worksheet(
     comparisons = _comparisons(log, model, given and cards.precision)
     by_sessions = sessions_section(cards, cap, log, tested_sessions, columns, comparisons)
     by_length = length_section(trace, cap, cards, engine or NEEDS)
-    held, held_from = _held(by_sessions, engine)
+    other = other_than(cards, log)
+    held, held_from = _held(by_sessions, engine, other)
     costs = Costs(
         cards=cards,
         cap=cap,
@@ -215,11 +216,11 @@ def worksheet(
             cost_section(costs, held_from),
         ),
         assumptions=tuple(assumptions),
-        notes=(*model.notes, *_of_log(log, "notes", ()), *((trace.notes or ()) if trace is not None else ())),
+        notes=(*model.notes, *_of_log(log, "notes", ()), *_of_trace(trace)),
         kv_format=kv_format,
         weight_precision=weight_precision,
-        measured=next((by_sessions[key].values[0] for key in ("tested", "log") if by_sessions[key].known), None),
-        pool=pool_of(log, cards),
+        measured=_measured(by_sessions, other),
+        pool=None if other else pool_of(log, cards),
         lengths=_p99(by_length),
         source=source,
         command=command,
@@ -233,6 +234,15 @@ def _comparisons(log, model, precision):
     from costlib.logs import compared
 
     return compared(log, model, kv_precision=precision)
+
+
+def _of_trace(trace):
+    """What a trace is not, and the rows of it that were not read."""
+    if trace is None:
+        return
+    yield from trace.notes
+    for reason, count in trace.rejected.items():
+        yield f"{count:,} of the trace's {trace.rows:,} rows were not read: {reason}"
 
 
 def _of_log(log, field, default=None):
@@ -277,9 +287,16 @@ def _p99(section):
     return {name: section[key].values[0] for name, key in keys.items()}
 
 
-def _held(section, engine):
+def _measured(section, other):
+    """Sessions by the load test or else by the log, if it is of such a machine."""
+    rows = (section[key] for key in (("tested",) if other else ("tested", "log")))
+    return next((row.values[0] for row in rows if row.known), None)
+
+
+def _held(section, engine, other):
     """Sessions that the cards hold, by the best knowledge there is, and how that is known; None where none fits."""
-    for key in ("tested", "log", "in_pool", *((row_of(engine),) if engine else ()), "needs"):
+    logged = () if other else ("log", "in_pool")
+    for key in ("tested", *logged, *((row_of(engine),) if engine else ()), "needs"):
         row = section[key]
         if row.known:
             return (row.values[0] if row.values[0].magnitude else None), row.what

@@ -1,0 +1,786 @@
+"""costlib.worksheet and the command that prints it: five numbers, a cost, and what is missing."""
+
+import contextlib
+import dataclasses
+import io
+import json
+import math
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from costlib import catalog, logs, traces
+from costlib.arguments import ArgumentError
+from costlib.cli import app, main
+from costlib.model_config import read, read_table
+from costlib.model_config.engines import sglang
+from costlib.model_config.precision import precision_of
+from costlib.model_config.weights import counted_weights
+from costlib.schema import InputError
+from costlib.traces import Distribution
+from costlib.units import Quantity, quantity
+from costlib.worksheet import given_price, markdown, notebook, plain, verdict, worksheet
+from costlib.worksheet.as_notebook import _config
+from costlib.worksheet.memory import NEEDS
+from costlib.worksheet.table import cell
+
+steady = settings(derandomize=True, deadline=None, max_examples=30)
+
+CONFIGS = Path(__file__).parents[1] / "book" / "configs"
+LLAMA = CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json"
+GEMMA = CONFIGS / "google--gemma-4-26B-A4B.json"
+NEMOTRON = CONFIGS / "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8.json"
+DEEPSEEK = CONFIGS / "deepseek-ai--DeepSeek-V3.json"
+MIXTRAL = CONFIGS / "mistralai--Mixtral-8x7B-v0.1.json"
+
+# A model of eight billion parameters, and what vLLM said of it on a card of 24 GB; in
+# https://github.com/vllm-project/vllm/issues/10517
+SMALL = {
+    "model_type": "llama",
+    "dtype": "bfloat16",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "max_position_embeddings": 131072,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "tie_word_embeddings": False,
+    "vocab_size": 128256,
+}
+START = """\
+Loading model weights took 14.9888 GB
+Memory profiling results: total_gpu_memory=23.58GiB initial_memory_usage=15.34GiB peak_torch_memory=17.06GiB \
+memory_usage_post_profile=15.35GiB non_torch_memory=0.35GiB kv_cache_size=3.81GiB gpu_memory_utilization=0.90
+# GPU blocks: 1952, # CPU blocks: 2048
+Maximum concurrency for 20000 tokens per request: 1.56x
+"""
+EIGHT_BIT = quantity("1 byte/parameter")
+CAP = quantity("32768 token")
+HIRE = given_price("2026-11-01", hire=quantity("4 USD/accelerator/hour"))
+HOST = given_price(
+    "2026-11-01",
+    input=quantity("0.5 USD/Mtoken"),
+    cached_input=quantity("0.1 USD/Mtoken"),
+    output=quantity("2 USD/Mtoken"),
+)
+SESSION = {
+    "prompts": quantity("2e6 token") / quantity("1 session"),
+    "output": quantity("30000 token") / quantity("1 session"),
+    "hits": quantity("0.9"),
+    "lifetime": quantity("30 min"),
+    "wait_share": quantity("0.5"),
+}
+
+
+@pytest.fixture(scope="module")
+def small():
+    return read_table(SMALL, "example")
+
+
+@pytest.fixture(scope="module")
+def log():
+    return logs.read(START.splitlines(keepends=True))
+
+
+@pytest.fixture(scope="module")
+def week(tmp_path_factory):
+    """A trace of a thousand sessions of five requests, and its summary."""
+    file = tmp_path_factory.mktemp("trace") / "week.csv"
+    random = np.random.default_rng(5)
+    rows = ["session_id,timestamp,prompt_tokens,completion_tokens,cached_tokens,duration_s"]
+    for session in range(1000):
+        start, context = 600 * session, int(random.lognormal(8, 0.8))
+        for step in range(5):
+            prompt = context * (step + 1)
+            rows.append(f"s{session},{start + 60 * step},{prompt},{context // 4},{int(0.8 * prompt)},12")
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+@pytest.fixture(scope="module")
+def trace(week):
+    return traces.summary(traces.read(week))
+
+
+def of_lengths(trace, lengths):
+    """The trace, with sessions of these lengths."""
+    values, counts = np.unique(np.asarray(lengths), return_counts=True)
+    return dataclasses.replace(trace, lengths=Distribution(values, counts))
+
+
+def full(model, log=None, trace=None, **changed):
+    """A sheet with all that can be given."""
+    given = {"session": SESSION, "hire": HIRE, "hosted": HOST, "load": quantity("0.5"), "tested_sessions": 7}
+    given |= {"at_cap": "compact", "cap": CAP, "log": log, "trace": trace, **changed}
+    return worksheet(model, "h100-sxm", **given)
+
+
+def value(sheet, section, row):
+    return sheet[section][row].values[0]
+
+
+# 1, 3 and 5: state and sessions
+
+
+@pytest.mark.parametrize("file, count", [(LLAMA, 4), (GEMMA, 1), (NEMOTRON, 2), (MIXTRAL, 2), (DEEPSEEK, 8)])
+def test_the_computed_sessions_are_those_of_fit(file, count):
+    """Two commands, one answer."""
+    asked = ["fit", str(file), "--accelerator", "h200-sxm", "--context", "32768", "--weight-precision", "fp8", "--json"]
+    fits = json.loads(CliRunner().invoke(app, asked).stdout)["fits"]
+    fit = next(row for row in fits if row["count"] == count)
+    sheet = worksheet(read(file), "h200-sxm", count, CAP, weight_precision=EIGHT_BIT)
+    assert value(sheet, "sessions", "needs").m_as("session") == fit["sessions"]
+    assert value(sheet, "sessions", "vllm").m_as("session") == fit["sessions_vllm"]
+    assert value(sheet, "sessions", "room").m_as("byte") == pytest.approx(fit["room_bytes"], abs=1)
+
+
+@pytest.mark.parametrize("file", [LLAMA, GEMMA, NEMOTRON, DEEPSEEK])
+def test_the_state_is_that_of_kv(file):
+    asked = ["kv", str(file), "--tokens", "32768", "--json"]
+    kept = json.loads(CliRunner().invoke(app, asked).stdout)
+    found = plain(worksheet(read(file), "h100-sxm", cap=CAP, weight_precision=EIGHT_BIT))["per_token"]
+    assert found["session"]["needs"] == kept["needs"]["total_bytes"]
+    assert found["per_token"]["needs"] == kept["needs"]["bytes_per_token"]
+    for engine, reserved in kept["reserves"].items():
+        assert found["session"][engine] == reserved.get("total_bytes"), engine
+
+
+def test_what_does_not_grow_stands_beside_what_does():
+    """Layers with windows keep the last 1,024 tokens, however long the session is."""
+    sheet = worksheet(read(GEMMA), "h100-sxm", cap=CAP)
+    growth, beside, total = (value(sheet, "per_token", key) for key in ("per_token", "beside", "session"))
+    assert growth.m_as("byte/token") == 20_480
+    assert beside.m_as("byte") == 25 * 8 * 512 * 2 * 1024
+    assert total == growth * CAP + beside
+    assert any("not the whole truth" in text for text in sheet["per_token"].says)
+
+
+def test_without_windows_growth_is_the_whole_truth():
+    sheet = worksheet(read(LLAMA), "h100-sxm", 4, CAP, weight_precision=EIGHT_BIT)
+    assert not any("not the whole truth" in text for text in sheet["per_token"].says)
+
+
+def test_half_the_cap_holds_twice_the_sessions_where_every_token_is_kept():
+    sheet = worksheet(read(LLAMA), "h100-sxm", 4, CAP, weight_precision=EIGHT_BIT)
+    half, at, twice = (value(sheet, "sessions_by_cap", key).m_as("session") for key in ("half", "at", "twice"))
+    assert (half, at, twice) == (42, 21, 10)
+    assert value(sheet, "sessions", "needs").m_as("session") == at
+
+
+def test_latents_are_copied_to_every_accelerator():
+    one, eight = (worksheet(read(DEEPSEEK), "h200-sxm", n, CAP, weight_precision=EIGHT_BIT) for n in (1, 8))
+    reserved = [plain(sheet)["per_token"]["session"]["vllm"] for sheet in (one, eight)]
+    assert reserved[1] == 8 * reserved[0]
+
+
+@steady
+@given(st.integers(1, 60_000), st.floats(1, 70))
+def test_sglangs_pools_hold_the_sessions_and_not_one_more(tokens, room):
+    model, length = read(NEMOTRON), Quantity(float(tokens), "token")
+    cards = worksheet(model, "h100-sxm", cap=length, weight_precision=EIGHT_BIT).cards
+    room = Quantity(room, "GB")
+    held = int(cards.sessions("SGLang", length, room).m_as("session"))
+
+    def taken(sessions):
+        return sglang(model, sessions * length, cards.precision, sequences=sessions).total
+
+    assert held == 0 or taken(held) <= room * (1 + 1e-9)
+    assert taken(held + 1) > room
+
+
+def test_a_model_without_room_holds_none_and_costs_nothing_that_could_be_said():
+    sheet = full(read(LLAMA), tested_sessions=None, weight_precision=EIGHT_BIT, count=1, cap=quantity("131072 token"))
+    assert value(sheet, "sessions", "needs").m_as("session") == 0
+    assert value(sheet, "cost", "own") is None
+    assert value(sheet, "cost", "host") is not None
+    assert "none fits" in sheet["cost"]["held"].needs
+
+
+def test_an_engine_that_does_not_serve_it_says_why():
+    sheet = worksheet(read(DEEPSEEK), "h200-sxm", 8, CAP, weight_precision=EIGHT_BIT, kv_format="q8_0")
+    assert plain(sheet)["per_token"]["session"]["vllm"] is None
+    assert any(text.startswith("vLLM: not told, kv_precision") for text in sheet["per_token"].says)
+
+
+# 2: weights
+
+
+def test_files_that_are_as_computed_need_no_explanation(small):
+    model = dataclasses.replace(small, weights=1.001 * counted_weights(small).size)
+    assert any("within 0.5 %" in text for text in worksheet(model, "h100-sxm", cap=CAP)["weights"].says)
+
+
+def test_a_table_of_tokens_that_is_kept_wider_is_named(small):
+    """At 4 bits each, but the table and the head in 16 bits."""
+    four = quantity("0.5 byte/parameter")
+    wider = 2 * 128256 * 4096 * quantity("1.5 byte")
+    model = dataclasses.replace(small, weights=counted_weights(small, four).size + wider)
+    says = worksheet(model, "h100-sxm", cap=CAP, weight_precision=four)["weights"].says
+    assert any("the table of tokens and the output head in 16 bits, 1.58 GB." in text for text in says)
+
+
+def test_layers_that_predict_are_named():
+    model = read(DEEPSEEK)
+    size = counted_weights(model, EIGHT_BIT).size + Quantity(float(model.parameters.predictors), "byte")
+    model = dataclasses.replace(model, weights=size)
+    says = worksheet(model, "h200-sxm", 8, CAP, weight_precision=EIGHT_BIT)["weights"].says
+    assert any("layers that predict further tokens, 11.6 GB." in text for text in says)
+
+
+def test_a_difference_without_a_reason_is_said_to_be_so(small):
+    model = dataclasses.replace(small, weights=1.3 * counted_weights(small).size)
+    assert any("30 %: not explained" in text for text in worksheet(model, "h100-sxm", cap=CAP)["weights"].says)
+
+
+def test_the_logs_weights_stand_beside_their_prediction(small, log):
+    sheet = worksheet(small, "rtx-4090", log=log)
+    assert value(sheet, "weights", "log") == log.weights
+    assert any(text.startswith("weights, by the log 16.094 GB, predicted 16.061 GB") for text in sheet["weights"].says)
+
+
+# 3: the cap
+
+
+def test_a_cap_that_is_not_set_is_the_models_window(small):
+    sheet = worksheet(small, "h100-sxm")
+    assert value(sheet, "cap", "tokens").m_as("token") == 131_072
+    assert "not set: the cap is the model's context window" in sheet["cap"]["tokens"].source
+
+
+def test_the_engines_limit_is_a_cap_too(small, log):
+    sheet = worksheet(small, "rtx-4090", log=log)
+    assert value(sheet, "cap", "tokens").m_as("token") == 20_000
+    assert "the engine's limit" in sheet["cap"]["tokens"].source
+
+
+def test_without_any_limit_a_cap_is_wanted(small):
+    with pytest.raises(ArgumentError, match="cap = None"):
+        worksheet(dataclasses.replace(small, context_limit=None), "h100-sxm")
+
+
+# 4: session length
+
+
+@pytest.mark.parametrize(
+    "length, told",
+    [(1, "idle"), (100, "idle"), (101, "between"), (799, "between"), (800, "works"), (1000, "works"), (1001, "beyond")],
+)
+def test_the_verdict(length, told):
+    assert verdict(Quantity(length, "token"), quantity("1000 token")) == told
+
+
+@steady
+@given(st.integers(1, 10**7), st.integers(1, 10**7), st.integers(1, 1000))
+def test_the_verdict_does_not_hang_on_the_unit(length, cap, scale):
+    told = verdict(Quantity(float(length), "token"), Quantity(float(cap), "token"))
+    assert verdict(Quantity(float(length * scale), "token"), Quantity(float(cap * scale), "token")) == told
+
+
+def says_of(small, trace, lengths, cap=CAP):
+    return " ".join(worksheet(small, "h100-sxm", cap=cap, trace=of_lengths(trace, lengths))["length"].says)
+
+
+def test_the_trace_gives_the_percentile_and_its_interval(small, trace):
+    sheet = worksheet(small, "h100-sxm", cap=CAP, trace=trace)
+    assert value(sheet, "length", "p99").m_as("token") == trace.lengths.quantile(0.99)
+    ends = [value(sheet, "length", key).m_as("token") for key in ("p99_low", "p99_high")]
+    assert ends == list(trace.lengths.interval(0.99))
+    assert value(sheet, "length", "above").m_as("") == trace.lengths.share_above(32_768)
+
+
+def test_memory_kept_for_sessions_that_never_come(small, trace):
+    found = says_of(small, trace, range(1, 3000))
+    assert "Memory is kept for sessions that never come: the 99th percentile is 9.1 % of the cap." in found
+    assert "the verdict is the same" in found
+
+
+def test_sessions_that_will_meet_the_cap_are_counted(small, trace):
+    assert "Sessions will meet the cap: 50 % of them are longer." in says_of(small, trace, [10_000, 50_000] * 400)
+
+
+def test_few_sessions_do_not_settle_it(small, trace):
+    found = says_of(small, trace, range(1000, 1100))
+    assert "100 sessions are too few to bound the 99th percentile from above; it takes 368." in found
+
+
+def test_an_interval_over_which_the_verdict_changes_is_no_verdict(small, trace):
+    assert "the verdict changes: give more sessions" in says_of(small, trace, [*range(1, 990), *[30_000] * 11])
+
+
+def test_a_lower_cap_is_worked_out(small, trace):
+    """The upper end of the percentile, in whole kibitokens."""
+    sheet = worksheet(small, "h100-sxm", cap=CAP, trace=of_lengths(trace, range(1, 3001)))
+    row = sheet["length"]["sessions_at_p99"]
+    assert row.what == "sessions at a cap of 3,072 tokens"
+    assert row.values[0].m_as("session") == math.floor(sheet.cards.room.m_as("byte") / (3072 * 131_072))
+
+
+def test_rows_that_were_not_read_are_said(small, trace):
+    partly = dataclasses.replace(trace, rows=1003, rejected={"negative tokens": 3})
+    notes = worksheet(small, "h100-sxm", cap=CAP, trace=partly).notes
+    assert "3 of the trace's 1,003 rows were not read: negative tokens" in notes
+
+
+# 5: measured
+
+
+def test_the_steps_from_computed_to_tested_are_explained(small, log):
+    sheet = worksheet(
+        small, "rtx-4090", cap=quantity("4096 token"), log=log, tested_sessions=3, utilisation=quantity("0.8")
+    )
+    says = " ".join(sheet["sessions"].says)
+    assert "the room by the log: +3 sessions against vLLM's reserve" in says
+    assert "the load test: −4 sessions against the log's own count: a limit on running sequences" in says
+    more = worksheet(small, "rtx-4090", cap=quantity("4096 token"), log=log, tested_sessions=30)
+    assert "sessions that share a prefix" in " ".join(more["sessions"].says)
+
+
+def test_a_log_of_another_machine_is_shown_and_not_used(small, log):
+    """It is of a card of 25 GB."""
+    sheet = worksheet(small, "h100-sxm", log=log)
+    assert value(sheet, "sessions", "log").m_as("session") == 1
+    assert "The log is of another machine, 25.3 GB to a card" in " ".join(sheet["sessions"].says)
+    assert sheet["cost"]["held"].source == "sessions, computed: by what vLLM reserves"
+    two = worksheet(small, "rtx-4090", 2, log=dataclasses.replace(log, settings={"tensor_parallel": 1}))
+    assert "another machine, 1 accelerator to a copy" in " ".join(two["sessions"].says)
+    assert "HELD = None" in notebook(two)
+
+
+def test_llama_cpp_holds_what_it_was_told_to(small):
+    size = "1024.00 MiB (  8192 cells,  32 layers,  1/1 seqs), K (f16):  512.00 MiB, V (f16):  512.00 MiB"
+    told = logs.read(["llama_context: n_ctx = 8192\n", f"llama_kv_cache: size = {size}\n"])
+    sheet = worksheet(small, "rtx-4090", cap=quantity("8192 token"), log=told)
+    assert sheet["per_token"].columns == (NEEDS, "llama.cpp")
+    assert "told to allocate, --ctx-size" in " ".join(sheet["sessions"].says)
+
+
+def test_the_parts_of_the_room_add_up(small, log):
+    sheet = worksheet(small, "rtx-4090", log=log, utilisation=quantity("0.8"))
+    text = next(text for text in sheet["sessions"].says if text.startswith("Room by the log"))
+    whole, *parts = [float(sign.replace("−", "-") + size) for sign, size in re.findall(r"([+−])([\d.]+) GB", text)]
+    assert len(parts) == 4
+    assert whole == pytest.approx(sum(parts), abs=0.01)
+
+
+def test_a_log_settles_what_would_be_assumed(small, log):
+    sheet = worksheet(small, "rtx-4090", log=log)
+    assert sheet.cards.utilisation.m_as("") == log.utilisation
+    assert not any("memory for the engine" in text for text in sheet.assumptions)
+    assert any("memory for the engine" in text for text in worksheet(small, "rtx-4090").assumptions)
+    assert sheet["per_token"].columns == (NEEDS, "vLLM")
+
+
+def test_the_best_knowledge_of_the_sessions_is_used_for_the_cost(small, log):
+    assert value(worksheet(small, "rtx-4090", log=log, tested_sessions=5), "cost", "held").m_as("session") == 5
+    logged = worksheet(small, "rtx-4090", log=log)["cost"]["held"]
+    assert (logged.values[0].m_as("session"), logged.source) == (1, "sessions, as the log has it")
+    computed = worksheet(small, "h100-sxm", cap=CAP)["cost"]["held"]
+    assert computed.source == "sessions, computed: by what the model needs"
+
+
+# cost
+
+
+def test_the_cost_by_hand(small):
+    """Seven sessions held for half an hour each, at half load, on a card of 4 USD an hour."""
+    sheet = full(small)
+    assert value(sheet, "cost", "memory_rate").m_as("session/hour") == pytest.approx(14)
+    assert value(sheet, "cost", "own").m_as("USD/session") == pytest.approx(4 / 7)
+    assert value(sheet, "cost", "host").m_as("USD/session") == pytest.approx(0.2 * 0.5 + 1.8 * 0.1 + 0.03 * 2)
+    assert value(sheet, "cost", "own_token").m_as("USD/Mtoken") == pytest.approx(4 / 7 / 2.03)
+    assert value(sheet, "cost", "crossing").m_as("session/hour") == pytest.approx(4 / 0.34)
+    assert value(sheet, "cost", "crossing_load").m_as("") == pytest.approx(4 / 0.34 / 14)
+    assert value(sheet, "cost", "holding").m_as("USD/hour/token") == pytest.approx(4 / (7 * 32_768))
+    assert value(sheet, "cost", "interval").m_as("second") == pytest.approx(0.1e-6 / (4 / (7 * 32_768)) * 3600)
+    assert value(sheet, "cost", "of_revenue").m_as("") == pytest.approx(1 - 4 / 7 / 0.34)
+    assert value(sheet, "cost", "of_cost").m_as("") == pytest.approx(0.34 / (4 / 7) - 1)
+
+
+def test_the_floors_by_hand(small):
+    """One card; half of seven sessions decode together, over no context where none is known."""
+    sheet, card = full(small), catalog.part("accelerator", "h100-sxm")
+    n = small.parameters.total
+    prefill = 2 * n / card.rate_16bit.m_as("op/s")
+    decode = 2 * n / card.bandwidth.m_as("byte/s") / 3.5
+    assert value(sheet, "cost", "prefill_floor").m_as("s/token") == pytest.approx(prefill)
+    assert value(sheet, "cost", "decode_floor").m_as("s/token") == pytest.approx(decode)
+    rate = 1 / (2e6 * 0.1 * prefill + 30_000 * decode)
+    assert value(sheet, "cost", "compute_rate").m_as("session/s") == pytest.approx(rate)
+
+
+def test_attention_is_in_the_floors_where_contexts_are_known(small):
+    bare, known = full(small), full(small, session={**SESSION, "requests": quantity("100") / quantity("1 session")})
+    more = value(known, "cost", "prefill_floor") - value(bare, "cost", "prefill_floor")
+    operations = 4 * 32 * 4096 * 20_000  # layers, width, mean context
+    assert more.m_as("s/token") == pytest.approx(operations / known.cards.accelerator.rate_16bit.m_as("op/s"))
+    assert value(known, "cost", "decode_floor") > value(bare, "cost", "decode_floor")
+
+
+def test_a_mixture_reads_the_experts_that_its_tokens_choose():
+    """Of one token the active weights, of many nearly all."""
+    one, many = (
+        full(read(MIXTRAL), count=2, tested_sessions=n, session={**SESSION, "wait_share": quantity("0")})
+        for n in (1, 64)
+    )
+    step = {n: value(sheet, "cost", "decode_floor").m_as("s/token") * n for n, sheet in ((1, one), (64, many))}
+    whole = 2 * 2 * 3.35e12 / 2  # two cards; bytes a parameter cancel below
+    assert step[1] == pytest.approx(read(MIXTRAL).parameters.active * 2 / whole, rel=1e-3)
+    assert step[64] == pytest.approx(read(MIXTRAL).parameters.total * 2 / whole, rel=1e-3)
+
+
+def test_four_bit_arithmetic_is_not_used_for_eight_bit_weights():
+    for precision, arithmetic in (
+        ("1 byte/parameter", "8-bit"),
+        ("2 byte/parameter", "16-bit"),
+        ("0.5 byte/parameter", "4-bit"),
+    ):
+        sheet = worksheet(read(LLAMA), "b200-sxm", 4, CAP, weight_precision=quantity(precision), session=SESSION)
+        assert sheet.costs.floors.arithmetic == arithmetic
+
+
+@pytest.mark.parametrize("lifetime, binds", [("30 min", "Memory"), ("1 s", "Arithmetic")])
+def test_it_says_which_of_memory_and_arithmetic_binds(small, lifetime, binds):
+    sheet = full(small, session={**SESSION, "lifetime": quantity(lifetime)})
+    assert any(text.startswith(f"{binds} binds") for text in sheet["cost"].says)
+    rates = [value(sheet, "cost", key) for key in ("memory_rate", "compute_rate")]
+    assert sheet.costs.full_rate == min(rates)
+
+
+def test_where_the_two_do_not_cross_it_says_so(small):
+    dear = full(small, hire=given_price(hire=quantity("400 USD/accelerator/hour")))
+    assert any(text.startswith("The host is cheaper at any load") for text in dear["cost"].says)
+    cheap = full(small, hire=given_price(hire=quantity("0.04 USD/accelerator/hour")))
+    assert any(text.startswith("The cards cost less from 2.82 sessions/day, 0.84 %") for text in cheap["cost"].says)
+
+
+def test_what_the_trace_has_decides_which_side_is_cheaper(small, trace):
+    for hire, cheaper in (
+        ("0.01 USD/accelerator/hour", "the cards are cheaper"),
+        ("400 USD/accelerator/hour", "the host is cheaper"),
+    ):
+        sheet = full(small, trace=trace, session={}, hire=given_price(hire=quantity(hire)))
+        assert sheet["cost"].says[-1].endswith(f"{cheaper}.")
+    starts = value(sheet, "cost", "rate")
+    copies = value(sheet, "cost", "copies").m_as("")
+    assert copies == math.ceil((starts / sheet.costs.full_rate).m_as(""))
+    assert value(sheet, "cost", "own_of_these").m_as("USD/session") == pytest.approx(
+        copies * (quantity("400 USD/hour") / starts).m_as("USD/session")
+    )
+
+
+def test_a_trace_says_what_a_session_is(small, trace):
+    session = worksheet(small, "h100-sxm", cap=CAP, trace=trace).costs.session
+    assert session.prompts.m_as("token/session") == pytest.approx(trace.input_per_session)
+    assert session.lifetime.m_as("s") == pytest.approx(4 * 60 + 12)
+    assert session.wait_share.m_as("") == pytest.approx(1 - 60 / 252)
+    assert session.hits.m_as("") == pytest.approx(0.8, abs=1e-3)
+    assert session.sources["hits"] == "the trace"
+
+
+def test_what_is_given_goes_before_the_trace(small, trace):
+    session = full(small, trace=trace).costs.session
+    assert (session.hits, session.sources["hits"]) == (SESSION["hits"], "as given")
+
+
+def test_what_is_taken_for_granted_in_a_cost_is_said(small):
+    bare = {key: SESSION[key] for key in ("prompts", "output", "lifetime")}
+    host = given_price(input=quantity("1 USD/Mtoken"), output=quantity("2 USD/Mtoken"))
+    says = " ".join(full(small, session=bare, hosted=host)["cost"].says)
+    assert says.count("Assumed:") == 3
+    assert "no prompt token is found in a cache" in says
+    assert "charges a cached token as any other" in says
+
+
+def test_arithmetic_that_is_not_known_is_left_out_and_said(small):
+    sheet = full(dataclasses.replace(small, parameters=None), weights=quantity("16 GB"))
+    assert value(sheet, "cost", "compute_rate") is None
+    assert value(sheet, "cost", "own") is not None
+    assert any("The cost on the cards is a floor." in text for text in sheet["cost"].says)
+
+
+@steady
+@given(st.floats(0, 1), st.floats(0, 0.99), st.floats(1, 1e5), st.integers(1, 100))
+def test_own_and_host_cost_the_same_at_the_crossing(small, hits, waits, life, held):
+    session = {
+        **SESSION,
+        "hits": Quantity(hits, ""),
+        "wait_share": Quantity(waits, ""),
+        "lifetime": Quantity(life, "s"),
+    }
+    costs = full(small, session=session, tested_sessions=held).costs
+    if costs.crossing_load > Quantity(1, ""):
+        return
+    at = dataclasses.replace(costs, load=costs.crossing_load)
+    assert at.own.m_as("USD/session") == pytest.approx(costs.host.m_as("USD/session"))
+    assert at.of_revenue.m_as("") == pytest.approx(0, abs=1e-9)
+
+
+# what is missing
+
+
+def test_every_empty_row_says_how_to_fill_it(small):
+    sheet = worksheet(small, "h100-sxm")
+    empty = [row for section in sheet.sections for row in section.rows if not row.known]
+    assert len(empty) > 20
+    assert all(row.missing or row.needs for row in empty)
+    assert {row.key for _, row in sheet.missing} >= {"at_cap", "p99", "log", "tested", "hire", "load", "input_price"}
+
+
+def test_a_full_sheet_has_no_empty_row(small, log, trace):
+    model = dataclasses.replace(small, weights=counted_weights(small).size)
+    sheet = full(model, log=log, trace=trace)
+    assert [row.key for section in sheet.sections for row in section.rows if not row.known] == []
+    assert sheet.missing == []
+
+
+def test_options_that_are_named_exist(small):
+    """What an empty row asks for can be given."""
+    printed = markdown(worksheet(small, "h100-sxm"))
+    known = CliRunner().invoke(app, ["worksheet", "--help"], env={"COLUMNS": "200"}).stdout
+    asked = set(re.findall(r"--[a-z][a-z-]+", printed))
+    assert asked >= {"--log", "--trace", "--hire", "--tested-sessions", "--at-cap"}
+    assert asked <= set(re.findall(r"--[a-z][a-z-]+", known))
+
+
+# Markdown, JSON, notebook
+
+
+def test_the_tables_of_the_markdown_are_whole(small, log, trace):
+    for sheet in (worksheet(small, "h100-sxm"), full(small, log=log, trace=trace)):
+        for block in markdown(sheet).split("\n\n"):
+            if block.startswith("|"):
+                cells = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+                assert len(cells) == 1, block
+
+
+def test_names_of_files_are_no_markup(small):
+    nasty = dataclasses.replace(small, name="a|b\n# c <script> `d` [e](f) \x1b[2J *g*")
+    printed = markdown(worksheet(nasty, "h100-sxm", at_cap="a | b\nc"))
+    assert printed.startswith(r"# a\|b \# c \<script\> \`d\` \[e\](f)  \[2J \*g\* on 1 × NVIDIA H100 SXM 80 GB" + "\n")
+    assert "\x1b" not in printed
+    assert r"| a \| b c |" in printed
+
+
+def test_the_title_has_the_date_of_the_prices(small):
+    assert "prices of 2026-11-01." in markdown(full(small))
+    undated = markdown(full(small, hire=given_price(hire=quantity("1 USD/accelerator/hour")), hosted=None))
+    assert "prices of without a date" in undated
+
+
+def test_json_is_plain_and_has_every_row(small, log, trace):
+    for sheet in (worksheet(small, "h100-sxm"), full(small, log=log, trace=trace)):
+        found = json.loads(json.dumps(plain(sheet), allow_nan=False))
+        for section in sheet.sections:
+            assert {row.key for row in section.rows} <= found[section.key].keys()
+        keys = [section.key for section in sheet.sections] + ["model", "count", "assumptions"]
+        assert len(keys) == len(set(keys))
+
+
+def outputs(book):
+    return [output["text"] for one in book.cells if one.cell_type == "code" for output in one.outputs]
+
+
+def test_a_notebook_runs_and_prints_the_numbers_that_it_has(small, log, trace, monkeypatch):
+    """In a kernel of its own, where neither the trace nor the log is at hand."""
+    from nbclient import NotebookClient
+
+    monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
+    book = nbformat.reads(notebook(full(small, log=log, trace=trace)), as_version=4)
+    filled = outputs(book)
+    for one in book.cells:
+        if one.cell_type == "code":
+            one.outputs, one.execution_count = [], None
+    NotebookClient(book, timeout=60, kernel_name="python3").execute()
+    assert outputs(book) == filled
+    assert len(filled) >= 9
+
+
+def in_notebook(sheet):
+    return "".join(outputs(nbformat.reads(notebook(sheet), as_version=4)))
+
+
+@pytest.mark.parametrize("file, count", [(LLAMA, 4), (GEMMA, 1), (NEMOTRON, 2), (DEEPSEEK, 8)])
+def test_a_notebook_has_the_numbers_of_the_markdown(file, count):
+    sheet = full(read(file), count=count, weight_precision=EIGHT_BIT, tested_sessions=None)
+    printed = in_notebook(sheet)
+    for column, held in zip(sheet["sessions_by_cap"].columns, sheet["sessions_by_cap"]["at"].values, strict=True):
+        if held is not None:
+            assert f"{held.m_as('session'):,.0f} session" in printed
+            assert f"({column})" in printed
+    for key in ("own", "host", "own_token", "host_token", "crossing", "memory_rate", "compute_rate", "holding"):
+        row = sheet["cost"][key]
+        assert cell(row, row.values[0]) in printed if row.known else "not known" in printed, key
+
+
+def test_a_notebook_is_the_same_every_time_and_valid(small, log, trace):
+    made = [notebook(full(small, log=log, trace=trace)) for _ in range(2)]
+    assert made[0] == made[1]
+    nbformat.validate(nbformat.reads(made[0], as_version=4))
+
+
+def test_a_notebook_computes_anew_when_an_input_is_changed(small):
+    """The cap of the first cell halved: twice the sessions, at half the cost."""
+    book = nbformat.reads(notebook(full(small, tested_sessions=None)), as_version=4)
+    names = {}
+    code = "\n".join(one.source for one in book.cells if one.cell_type == "code")
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(code.replace("CAP = '32768 token'", "CAP = '16384 token'"), names)
+    before = full(small, tested_sessions=None).costs
+    assert names["costs"].held.m_as("session") == pytest.approx(2 * before.held.m_as("session"), abs=1)
+    assert names["costs"].own < 0.55 * before.own
+
+
+def test_a_model_of_a_gguf_file_is_read_from_there_again(small):
+    sheet = dataclasses.replace(full(small), source="model.gguf")
+    assert _config(sheet) == "model.gguf"
+    assert _config(full(small))["num_hidden_layers"] == 32
+
+
+# the command
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """A function that runs the command here: its exit code, standard output and standard error."""
+
+    def run_here(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["costlib", "worksheet", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return run_here
+
+
+@pytest.fixture
+def files(tmp_path, week):
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    (tmp_path / "vllm.log").write_text(START)
+    (tmp_path / "week.csv").write_bytes(week.read_bytes())
+    return tmp_path
+
+
+def test_a_config_a_log_and_a_trace_fill_a_worksheet(run, files):
+    code, out, err = run(
+        *(
+            files / "config.json",
+            "--accelerator",
+            "rtx-4090",
+            "--log",
+            files / "vllm.log",
+            "--trace",
+            files / "week.csv",
+        ),
+        *("--hire", "0.5 USD/hour", "--price-date", "2026-11-30", "--hosted", "deepseek-v3-2025"),
+        *("--at-cap", "compact", "--tested-sessions", "2", "--load", "50 %"),
+    )
+    assert (code, err) == (0, "")
+    assert out.count("\n## ") >= 7
+    assert out.count("not known yet") == 1  # no files of weights lie there
+    assert "costlib worksheet" in out
+    assert "prices of 2026-11, 2026-11-30." in out
+
+
+def test_json_and_notebook_are_printed_too(run, files):
+    asked = (files / "config.json", "--accelerator", "h100-sxm")
+    code, out, _ = run(*asked, "--format", "json")
+    assert (code, json.loads(out)["cap"]["tokens"]) == (0, 131_072)
+    code, out, _ = run(*asked, "--format", "notebook")
+    assert code == 0
+    assert nbformat.reads(out, as_version=4).cells[0].source.startswith("# ")
+
+
+def test_one_of_the_files_may_be_standard_input(run, files):
+    code, out, _ = run(files / "config.json", "--accelerator", "rtx-4090", "--log", "-", stdin=START.encode())
+    assert code == 0
+    assert "by the log 16.094 GB" in out
+    code, _, err = run("-", "--accelerator", "rtx-4090", "--log", "-")
+    assert (code, "is to be read twice" in err) == (2, True)
+
+
+def test_a_file_is_written_whole_or_not_at_all(run, files):
+    target = files / "sheet.md"
+    asked = (files / "config.json", "--accelerator", "h100-sxm", "--output", target)
+    code, out, err = run(*asked)
+    assert (code, out, err) == (0, "", "")
+    written = target.read_text()
+    assert written.startswith("# ")
+    code, _, _ = run(*asked, "--log", files / "config.json")
+    assert code == 2
+    assert target.read_text() == written
+    assert sorted(file.name for file in files.iterdir()) == ["config.json", "sheet.md", "vllm.log", "week.csv"]
+
+
+@pytest.mark.parametrize(
+    "asked, message",
+    [
+        (("--price-date", "2026-11-30"), "--price-date 2026-11-30: no price is given that it could date"),
+        (("--hosted", "deepseek-v3-2025", "--input-price", "1 USD/Mtoken"), "wanted one of them"),
+        (("--input-price", "1 USD/Mtoken"), "wanted both --input-price and --output-price"),
+        (("--hire", "3 EUR/hour"), "--hire: '3 EUR/hour': no unit 'EUR'"),
+        (("--hire", "3 USD/s"), None),
+        (("--hire", "3 USD"), "--hire 3 USD: wanted the price of an accelerator for an hour"),
+        (("--hire", "0 USD/hour"), "--hire 0 USD/hour: wanted"),
+        (("--hire", "deepseek-v3-2025"), "--hire deepseek-v3-2025: has no such price; wanted one of h800-2025"),
+        (("--hosted", "h800-2025"), "--hosted h800-2025: has no such price; wanted one of deepseek-r1-2025"),
+        (("--hosted", "deepseek"), "no price 'deepseek' in the catalog; did you mean"),
+        (("--output", "/nowhere/at/all.md"), "--output /nowhere/at/all.md: cannot be written: No such file"),
+        (("--log", "/nowhere.log"), "/nowhere.log: No such file or directory"),
+        (("--trace", "/nowhere.csv"), "/nowhere.csv"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_exit_code_2(run, files, asked, message):
+    code, out, err = run(files / "config.json", "--accelerator", "h100-sxm", *asked)
+    if message is None:
+        assert code == 2
+        return
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "option, given",
+    [
+        ("--cap", "128k"),
+        ("--hits", "1.5"),
+        ("--load", "0"),
+        ("--format", "pdf"),
+        ("--lifetime", "soon"),
+        ("--input-price", "1 USD"),
+    ],
+)
+def test_options_are_checked(run, files, option, given):
+    code, out, err = run(files / "config.json", "--accelerator", "h100-sxm", option, given)
+    assert (code, out) == (2, "")
+    assert option in err
+
+
+def test_an_unknown_accelerator_is_refused(run, files):
+    code, _, err = run(files / "config.json", "--accelerator", "h100")
+    assert code == 2
+    assert "no accelerator 'h100' in the catalog; did you mean" in err
+
+
+def test_a_quantised_model_without_a_size_is_refused(run):
+    code, out, err = run(DEEPSEEK, "--accelerator", "h100-sxm")
+    assert (code, out) == (3, "")
+    assert "quantization_config" in err
+    code, out, _ = run(DEEPSEEK, "--accelerator", "h100-sxm", "--format", "json")
+    assert (code, json.loads(out)["refused"]["field"]) == (3, "quantization_config")
+
+
+def test_a_cache_of_a_log_in_a_format_that_is_not_known_asks_for_it(small, log):
+    odd = dataclasses.replace(log, kv_format="turbo3")
+    with pytest.raises(InputError, match="'turbo3' is not known.*--kv-precision"):
+        worksheet(small, "rtx-4090", log=odd)
+    assert worksheet(small, "rtx-4090", log=odd, kv_format="fp8").cards.precision == precision_of("fp8")
