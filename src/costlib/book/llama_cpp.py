@@ -25,7 +25,7 @@ from costlib.model_config.llama_cpp import llama_cpp
 from costlib.model_config.precision import precision_of
 from costlib.units import Quantity
 
-__all__ = ["CASES", "Case", "evidence", "write"]
+__all__ = ["CASES", "Case", "evidence", "logged", "write"]
 
 MIB = 2**20
 TOKENS = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
@@ -253,6 +253,25 @@ def evidence(cases=CASES):
     RuntimeError
         If llama.cpp does not load a model.
     """
+    return [_row(*each) for each in logged(cases)]
+
+
+def logged(cases=CASES):
+    """What llama.cpp logs as it loads the model of each case, and the model as its header describes it.
+
+    Parameters
+    ----------
+    cases : iterable of Case
+
+    Returns
+    -------
+    list of (Case, ModelConfig, str)
+
+    Raises
+    ------
+    RuntimeError
+        If llama.cpp does not load a model.
+    """
     cases = list(cases)
     with tempfile.TemporaryDirectory(prefix="gguf-") as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         models = [json.dumps([case.architecture, case.fields, case.tensors]) for case in cases]
@@ -263,7 +282,11 @@ def evidence(cases=CASES):
         groups = [[job for job in jobs if job[0] == str(path)] for path in sorted(set(paths))]
         workers = os.cpu_count()
         list(pool.map(_load_all, (sum(groups[start::workers], []) for start in range(workers))))
-        return [_row(*each) for each in zip(cases, paths, logs, strict=True)]
+        texts = [log.read_text(errors="replace") for log in logs]
+        for case, text in zip(cases, texts, strict=True):
+            if IDLE not in text or not SIZE.search(text):
+                raise RuntimeError(f"{case.name}: llama.cpp did not load the model: {text[-1000:]}")
+        return [(case, read_gguf(path), text) for case, path, text in zip(cases, paths, texts, strict=True)]
 
 
 def _load_all(jobs):
@@ -273,14 +296,11 @@ def _load_all(jobs):
     subprocess.run(run, input=json.dumps(jobs), text=True, env=env, stdout=subprocess.DEVNULL, check=True)
 
 
-def _row(case, path, log):
+def _row(case, model, log):
     """What was predicted of a case, and what was logged."""
-    log = log.read_text(errors="replace")
     lines = [re.sub(" +", " ", line) for line in SIZE.findall(log)]
-    if IDLE not in log or not lines:
-        raise RuntimeError(f"{case.name}: llama.cpp did not load the model: {log[-1000:]}")
     reserved = llama_cpp(
-        read_gguf(path),
+        model,
         Quantity(case.tokens, "token"),
         precision_of(case.keys),
         value_precision=precision_of(case.values),

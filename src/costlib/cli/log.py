@@ -101,7 +101,7 @@ def _answer(path, run, model, context, asked):
     sizes = ("weights", "cache", "memory", "needed")
     context = run.context_limit if context is None else context
     return {
-        "log": path,
+        "log": "standard input" if path == "-" else path,
         **{f"{name}_bytes" if name in sizes else name: value for name, value in said.items()},
         "ranks": [asdict(rank) for rank in run.ranks],
         "smallest": run.smallest and run.smallest.name,

@@ -257,6 +257,7 @@ def _of_vllm(log, model, kv_precision, ranks):
     if log.cache is not None:
         half = log.rounding.get("cache", 0.0)
         pool = log.cache.m_as("byte") - half, log.cache.m_as("byte") + half
+    yield from _budget_of_vllm(log)
     case = Case(log, model, base)
     if log.block is not None and model.states:
         yield _block_of_vllm(case)
@@ -311,10 +312,8 @@ def _changes(log, model, base):
     for name in FORMATS:
         if precision_of(name) != base.precision:
             yield f"the cache is in {name}", model, replace(base, precision=precision_of(name))
-    for ranks in RANKS:
-        if ranks != base.ranks:
-            split = "heads are not split over ranks" if ranks == 1 else f"heads are split over {ranks} ranks"
-            yield split, model, replace(base, ranks=ranks)
+    for ranks in _other_ranks(model, base.ranks):
+        yield _split(ranks), model, replace(base, ranks=ranks)
     if model.states:
         speculated = log.settings.get("speculated", 1)
         for copies in sorted({1, speculated, speculated + 1}):
@@ -328,6 +327,12 @@ def _changes(log, model, base):
         if "batched_tokens" not in log.settings:
             for batched in STEPS:
                 yield f"{batched:,} tokens a step", model, replace(base, batched=batched)
+
+
+def _other_ranks(model, ranks):
+    """Numbers of ranks over which a model may be split otherwise; of those that change nothing, the least."""
+    heads = max((cache.heads for cache in model.caches), default=1)
+    return [n for n in RANKS if n != ranks and (model.states or n < 2 * heads and min(n, heads) != min(ranks, heads))]
 
 
 def _whole(caches):
@@ -364,6 +369,25 @@ def _interval(value, pool):
     return value(pool[0]), value(pool[1])
 
 
+def _budget_of_vllm(log):
+    """The pool from what the engine may use of a card, and what it measured beside it."""
+    outside, peak, activations = (log.settings.get(name) for name in ("outside", "peak", "activations"))
+    if None in (log.cache, log.memory, log.utilisation, outside) or (peak is None and activations is None):
+        return
+    if peak is None:  # without the weights, which the peak of older versions has
+        rank = log.smallest if log.smallest is not None and log.smallest.weights is not None else log.ranks[0]
+        if rank.weights is None:
+            return
+        peak = activations + rank.weights.m_as("byte")
+    cent, room = 0.005 * 2**30, log.memory.m_as("byte")
+    budget = log.settings.get("budget") or room * log.utilisation
+    expected, slack = budget - peak - outside, 0.005 * room
+    share = "its share of the card is rounded to two digits", lambda: (expected - slack, expected + slack)
+    printed = log.cache.m_as("byte")
+    candidates = () if "budget" in log.settings else (share,)
+    yield _judged("cache, from its budget", printed, "byte", 4 * cent, (expected, expected), candidates)
+
+
 def _block_of_vllm(case):
     """Tokens of a block, raised until its page is as large as a recurrent state."""
 
@@ -384,7 +408,7 @@ def _tokens_of_vllm(case, pool, length):
         return _interval(lambda size: math.floor(_held(model, s, length).concurrency(size) * length), pool)
 
     printed = case.log.tokens.m_as("token")
-    more = [("concurrency times the context limit, as printed since 0.20: no measure of its own", as_concurrency)]
+    more = [("concurrency times the context limit, as newer versions print it: no measure of its own", as_concurrency)]
     return case.compared("tokens", printed, "token", 0, tokens, more if length else (), _other_rank(case, length))
 
 
@@ -431,6 +455,9 @@ def _needed_by_vllm(case, length):
 # ---------------------------------------------------------------- SGLang
 
 
+TWO_SIZES = 2 * 0.005 * 2**30  # what the sum of two sizes may be off, each printed with two decimals of a GiB
+
+
 def _of_sglang(log, model, kv_precision, ranks):
     precision = _precision(log, model, kv_precision)
     held = {
@@ -455,7 +482,7 @@ def _pool_of_sglang(log, pool, model, precision, ranks):
         total = sglang(model, Quantity(float(tokens), "token"), precision, **asked).total.m_as("byte")
         return total, total
 
-    candidates = [(_split(other), lambda other=other: size(model, ranks=other)) for other in RANKS if other != ranks]
+    candidates = [(_split(other), lambda other=other: size(model, ranks=other)) for other in _other_ranks(model, ranks)]
     if recurrent:
         candidates.append(("there is no spare slot", lambda: size(model, slots=pool.tokens - 1)))
         for bits, width in ((32, 4), (16, 2)):
@@ -470,7 +497,7 @@ def _pool_of_sglang(log, pool, model, precision, ranks):
         ]
     printed = pool.size.m_as("byte")
     what = {"full": "keys and values", "sliding": "keys and values of windows"}.get(pool.kind, "recurrent states")
-    found = _judged(what, printed, "byte", log.rounding.get(pool.kind, 2 * 0.005 * 2**30), size(model), candidates)
+    found = _judged(what, printed, "byte", TWO_SIZES, size(model), candidates)
     if recurrent and found.explanation == AS_PREDICTED:
         return replace(found, explanation=f"{AS_PREDICTED}, with one slot more than {pool.tokens:,}")
     return found
@@ -486,7 +513,7 @@ def _split(ranks):
 def _of_llama_cpp(log, model, kv_precision, ranks):
     if log.cache is None or log.context_limit is None:
         return
-    stored = [pool for pool in log.pools if pool.keys not in (None, "f32")] or [None]
+    stored = [pool for pool in log.pools if pool.keys and pool.kind != "recurrent"] or [None]
     keys, values = (kv_precision or _stored(stored[0], "keys", log)), _stored(stored[0], "values", log)
     values = kv_precision or values
     slots = {"sequences": log.sequences or 1, "unified": bool(log.settings.get("unified"))}
@@ -498,11 +525,12 @@ def _of_llama_cpp(log, model, kv_precision, ranks):
         else tokens
     )
 
+    kinds = [*(_part(cache.kind) for cache in model.caches), *("recurrent" for _ in model.states)]
+
     def sizes(model, **changed):
         asked = {**slots, "value_precision": values, **changed}
         asked.setdefault("kv_precision", keys)
         rows = llama_cpp(model, tokens, **asked).rows
-        kinds = [*(_part(cache.kind) for cache in model.caches), *("recurrent" for _ in model.states)]
         return [(kind, row[2].m_as("byte")) for kind, row in zip(kinds, rows, strict=True)]
 
     changes = [("", lambda: sizes(model)), *_changes_of_llama_cpp(model, slots, sizes)]
@@ -511,6 +539,11 @@ def _of_llama_cpp(log, model, kv_precision, ranks):
         printed = sum(pool.size.m_as("byte") for pool in main if pool.kind == kind)
         yield _size_of_llama_cpp(f"{kind} cells" if kind != "recurrent" else "recurrent states", printed, changes, kind)
     half = log.rounding.get("cache", 0.0)
+    shown = {pool.kind for pool in main}
+    missing = {kind for kind, _ in sizes(model)} - shown
+    if main and missing and shown <= {kind for kind, _ in sizes(model)}:
+        only = [(kind, size) for kind, size in sizes(model) if kind in shown]
+        changes.insert(1, (f"the log does not show the {' and '.join(sorted(missing))} part", lambda: only))
     yield _size_of_llama_cpp("cache", log.cache.m_as("byte"), changes, None, half)
 
 

@@ -79,6 +79,7 @@ LINES = (
         "2024 to 2026",
     ),
 )
+FIRST = {"sequences", "n_ctx"}  # what a context says of itself first
 KINDS = {"SWA": "sliding", "indexer": "indexer"}  # as it calls parts of a cache; all others see the whole context
 
 
@@ -139,7 +140,7 @@ def contexts(found):
         if reading.line.role == "model":
             model = _model(values["path"])
             made.append(_context(model))
-        if not made or ("n_ctx" in values and made[-1]["pools"]) or ("n_ctx" in values and "n_ctx" in made[-1]):
+        if not made or (made[-1]["pools"] and FIRST & set(values)) or ("n_ctx" in values and "n_ctx" in made[-1]):
             made.append(_context(model))
         _take(model, made[-1], values)
     latest = {}  # a context that is made again, after a trial, stands for the one before
@@ -206,7 +207,8 @@ def _pool(context, values):
 
 
 def _kv_format(found, pools):
-    formats = {pool[name] for pool in pools for name in ("keys", "values") if pool.get(name)} - {"f32"}
+    pools = [pool for pool in pools if pool["kind"] != "recurrent"]
+    formats = {pool[name] for pool in pools for name in ("keys", "values") if pool.get(name)}
     if len(formats) > 1:
         found.note(f"the cache is stored in several formats: {', '.join(sorted(formats))}")
     return min(formats, default=None) if len(formats) < 2 else "/".join(sorted(formats))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 
 from costlib.logs import llama_cpp, ollama, sglang, tensorrt_llm, vllm
 from costlib.logs.lines import LONGEST, Reading, cleaned
@@ -23,7 +23,8 @@ NAMES = {
 INSIDE = {"ollama": "llama.cpp"}  # whose lines stand among those of the other
 MOST_READINGS = 5000  # of one start-up; the longest published ones have some 300
 MOST_NOTES = 20
-TEXT = ("Received request", "Added request", "prompt: ")  # what users wrote may look like a line of an engine
+TOGETHER = 128  # lines that are looked at at once
+WRITTEN = ("Received request", "Added request", "prompt: ")  # what users wrote may look like a line of an engine
 SHOWN = {
     "vllm": ("Model loading took … GiB", "Available KV cache memory: … GiB", "# GPU blocks: …"),
     "sglang": ("KV Cache is allocated. #tokens: …", "max_total_num_tokens=…"),
@@ -66,8 +67,9 @@ def read(lines, where="log"):
     ('vllm', 652144.0, 2)
     """
     reader = Reader()
-    for line in lines:
-        reader.take(line)
+    lines = iter(lines)
+    while some := list(islice(lines, TOGETHER)):
+        reader.take(some)
     return reader.log(where)
 
 
@@ -86,23 +88,30 @@ class Reader:
             for engine, module in ENGINES.items()
             for line in module.LINES
         ]
+        self.keys = {line.key for line, *_ in self.table}
 
-    def take(self, raw):
-        """One line, with or without its end."""
-        self.number += 1
-        if len(raw) > LONGEST:
-            self.too_long += 1
+    def take(self, lines):
+        """Some lines, with or without their ends; patterns of which none of them has the key are not tried on each."""
+        texts = [None if len(raw) > LONGEST else cleaned(raw) for raw in lines]
+        together = "\n".join(filter(None, texts))
+        keys = {key for key in self.keys if key in together}
+        table = [row for row in self.table if row[0].key in keys]
+        written = any(mark in together for mark in WRITTEN)
+        for raw, text in zip(lines, texts, strict=True):
+            self.number += 1
+            self.too_long += text is None
+            self.nul |= "\0" in raw
             self.cut = False
-            return
-        text, known = cleaned(raw), False
-        self.nul |= "\0" in raw
-        self.cut = False
-        if not text or any(mark in text for mark in TEXT):
-            self.unknown += 1
-            return
-        for line, engine, family, rank_of in self.table:
-            if line.key not in text:
-                continue
+            known = (
+                bool(text) and not (written and any(mark in text for mark in WRITTEN)) and self._known(raw, text, table)
+            )
+            self.known += known
+            self.unknown += not known and text is not None
+
+    def _known(self, raw, text, table):
+        """Whether a line fits a pattern; what it says goes to the start-up of its engine."""
+        known = False
+        for line, engine, family, rank_of in table:
             try:
                 values = line.read(text)
             except ValueError as error:
@@ -115,8 +124,7 @@ class Reader:
             self.own[engine] += 1
             self.states[family].take(Reading(self.number, line, rank_of(text), values))
             self.cut |= not raw.endswith("\n") and line.ends(text)
-        self.known += known
-        self.unknown += not known
+        return known
 
     def _note(self, text):
         if len(self.notes) < MOST_NOTES:
@@ -186,7 +194,8 @@ class State:
         now, role = self.current, reading.line.role
         if role == "begins":
             return (reading.line, reading.rank) in now.begun or (self._complete(now) and not now.begun)
-        return role == "loads" and self._complete(now) and reading.rank in now.loaded
+        ended = getattr(self.module, "ended", self._complete)
+        return role == "loads" and ended(now) and reading.rank in now.loaded
 
     def _complete(self, found):
         return ollama.complete(found) if self.engine == "llama.cpp" else self.module.complete(found)

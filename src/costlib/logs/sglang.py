@@ -101,6 +101,11 @@ def complete(found):
     return any(found.has(name) for name in ("tokens", "pool_tokens", "nothing_left"))
 
 
+def ended(found):
+    """Whether all of a start-up was printed: after its pool a draft may load, and has a pool of its own."""
+    return found.has("tokens")
+
+
 def assembled(found):
     """The fields of a log, from the readings of one start-up."""
     per_rank = {rank: _pools(found, rank) for rank in found.ranks("keys", "both", "ssm")}
@@ -119,6 +124,8 @@ def assembled(found):
         for name in "tensor_parallel data_parallel drafting page full_tokens window_tokens graphs".split()
         if found.last(name) is not None
     }
+    if any(kind == "draft" for pools in per_rank.values() for kind, *_ in pools):
+        found.note("a draft has a pool of its own, which is in that of the rank; its weights are in the sum")
     if found.has("slots"):
         settings["recurrent_slots"] = found.least("slots")
     return {

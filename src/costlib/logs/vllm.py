@@ -58,7 +58,11 @@ LINES = (
     Line("model weights take", r"model weights take\s+<weights_too:GiB>GiB", "0.6.4 to 0.10, worker.py"),
     # The budget of a card
     Line("total_gpu_memory", r"total_gpu_memory(?:=|\s+|\s*\()<memory:GiB>GiB", "0.6.3 to 0.10, worker.py"),
-    Line("x gpu_memory_utilization", r"gpu_memory_utilization \(<utilisation:share>\)", "0.6.4 to 0.10, worker.py"),
+    Line(
+        "x gpu_memory_utilization",
+        r"gpu_memory_utilization \(<utilisation:share>\)(?: = <budget:GiB>GiB)?",
+        "0.6.4 to 0.10, worker.py",
+    ),
     Line("non_torch_memory", r"non_torch_memory(?:=| takes |\s+)<outside:GiB>GiB", "0.6.3 to 0.10, worker.py"),
     Line("peak_torch_memory", r"peak_torch_memory=<peak:GiB>GiB", "0.6.3, worker.py"),
     Line(
@@ -167,7 +171,7 @@ def assembled(found):
     settings = {
         name: found.last(name)
         for name in "tensor_parallel pipeline_parallel data_parallel batched_tokens speculated drafting prefix_caching"
-        " mamba_padding context_parallel quantisation outside peak activations graphs override estimated_length"
+        " mamba_padding context_parallel quantisation budget outside peak activations graphs override estimated_length"
         " windows_whole".split()
         if found.last(name) is not None
     }
@@ -187,6 +191,9 @@ def assembled(found):
         found.note(f"the number of blocks was given: {found.last('override'):,}, whatever there was room for")
     if unit := next((text for text in found.texts("unit")), "GB" if found.fits("Loading model weights took") else ""):
         found.note("the weights are printed in GB and are GiB") if unit == "GB" else None
+    engines = {name for name in caches if re.search(r"DP\d", name)}
+    if len(engines) > 1:
+        found.note(f"{len(engines)} engines serve side by side; tokens, blocks and concurrency are those of one")
     return {
         "version": found.last("version"),
         "model": found.last("model"),
