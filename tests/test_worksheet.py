@@ -602,6 +602,18 @@ def test_a_notebook_runs_and_prints_the_numbers_that_it_has(small, log, trace, m
     assert len(filled) >= 9
 
 
+def test_a_notebook_keeps_the_settings_of_the_log(log):
+    """A window that holds a step of 2,048 tokens more, not of 8,192."""
+    model = read(GEMMA)
+    settled = dataclasses.replace(log, memory=None, settings={"batched_tokens": 2048})
+    sheet, otherwise = (
+        full(model, log=one, tested_sessions=None) for one in (settled, dataclasses.replace(log, memory=None))
+    )
+    reserved = [one["per_token"]["session"].values[1] for one in (sheet, otherwise)]
+    assert reserved[0] < reserved[1]
+    assert f"a session {cell(sheet['per_token']['session'], reserved[0]).partition(' (')[0]}" in in_notebook(sheet)
+
+
 def in_notebook(sheet):
     return "".join(outputs(nbformat.reads(notebook(sheet), as_version=4)))
 
@@ -705,6 +717,20 @@ def test_one_of_the_files_may_be_standard_input(run, files):
     assert "by the log 16.094 GB" in out
     code, _, err = run("-", "--accelerator", "rtx-4090", "--log", "-")
     assert (code, "is to be read twice" in err) == (2, True)
+
+
+def test_columns_of_a_trace_may_be_named(run, files):
+    odd = (files / "week.csv").read_text().replace("prompt_tokens", "alpha").replace("completion_tokens", "beta")
+    (files / "odd.csv").write_text(odd)
+    asked = (files / "config.json", "--accelerator", "h100-sxm")
+    code, _, err = run(*asked, "--trace", files / "odd.csv")
+    assert (code, "odd.csv" in err) == (2, True)
+    named = ("--column", "input_tokens=alpha", "--column", "output_tokens=beta", "--session", "session_id")
+    code, out, _ = run(*asked, "--trace", files / "odd.csv", *named)
+    assert code == 0
+    assert "| sessions in the trace | 1,000 sessions |" in out
+    code, _, err = run(*asked, *named)
+    assert (code, "wanted --trace too" in err) == (2, True)
 
 
 def test_a_file_is_written_whole_or_not_at_all(run, files):

@@ -7,9 +7,26 @@ import typer
 
 from costlib.cli.options import LONGEST, AsJson, Explain, sized
 
-__all__ = ["trace"]
+__all__ = ["Column", "SessionRule", "read_trace", "trace"]
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
+
+Column = Annotated[
+    list[str],
+    typer.Option(
+        metavar="NAME=COLUMN",
+        help="Which column of a trace is what, as in input_tokens=ContextTokens or time=at:ms (s, ms, us, ns). "
+        "Can be repeated; without, columns are guessed, and shown.",
+    ),
+]
+SessionRule = Annotated[
+    str,
+    typer.Option(
+        metavar="RULE",
+        help="What makes a session: a column; COLUMN,gap=SECONDS for a user of whom nothing is heard that long; "
+        "blocks, for shared prefixes; none.",
+    ),
+]
 
 
 def trace(
@@ -21,22 +38,8 @@ def trace(
             "or - for standard input.",
         ),
     ],
-    column: Annotated[
-        list[str],
-        typer.Option(
-            metavar="NAME=COLUMN",
-            help="Which column is what, as in input_tokens=ContextTokens or time=at:ms (s, ms, us, ns). "
-            "Can be repeated; without, columns are guessed, and shown.",
-        ),
-    ] = (),
-    session: Annotated[
-        str,
-        typer.Option(
-            metavar="RULE",
-            help="What makes a session: a column; COLUMN,gap=SECONDS for a user of whom nothing is heard that long; "
-            "blocks, for shared prefixes; none.",
-        ),
-    ] = None,
+    column: Column = (),
+    session: SessionRule = None,
     cap: Annotated[
         Any, sized("token", 1, LONGEST, "context cap of a session, to hold the lengths against", "TOKENS")
     ] = None,
@@ -56,6 +59,14 @@ def trace(
         summary = traces.summary(found)
     answer = _answer(file, found, summary, cap)
     print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
+
+
+def read_trace(file, column=(), session=None, memory="1GB"):
+    """A trace, and its figures."""
+    columns, traces = _columns(column), _traces()
+    with _progress():
+        found = traces.read(file, columns, session, memory)
+        return found, traces.summary(found)
 
 
 def _traces():

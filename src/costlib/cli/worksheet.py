@@ -8,6 +8,7 @@ import typer
 
 from costlib.cli import options
 from costlib.cli.options import LONGEST, Assume, Config, KVPrecision, refusal, sized, why
+from costlib.cli.trace import Column, SessionRule
 
 __all__ = ["worksheet"]
 
@@ -60,6 +61,8 @@ def worksheet(
         str | None, typer.Option(metavar="FILE", help="Log of the engine's start; - for standard input.")
     ] = None,
     trace: Annotated[str | None, typer.Option(metavar="FILE", help="Trace of requests or of sessions.")] = None,
+    column: Column = (),
+    session: SessionRule = None,
     tested_sessions: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Sessions that ran at once in a load test at the cap.")
     ] = None,
@@ -130,8 +133,8 @@ def worksheet(
 
     _check_one_reads_standard_input(config, log, trace)
     prices = _prices(hire, hosted, (input_price, cached_price, output_price), price_date)
-    session = {"hits": hits, "lifetime": lifetime, "wait_share": wait_share}
-    session |= {"prompts": session_prompts, "output": session_output}
+    one = {"hits": hits, "lifetime": lifetime, "wait_share": wait_share}
+    one |= {"prompts": session_prompts, "output": session_output}
     try:
         sheet = filled(
             read(config, assume),
@@ -145,9 +148,9 @@ def worksheet(
             utilisation=utilisation,
             runtime=runtime,
             log=_log(log),
-            trace=_trace(trace),
+            trace=_trace(trace, column, session),
             tested_sessions=tested_sessions,
-            session=_of_one(session),
+            session=_of_one(one),
             load=load,
             **prices,
             source=config,
@@ -186,12 +189,17 @@ def _log(path):
     return read_log(path)
 
 
-def _trace(path):
+def _trace(path, column, session):
+    """What a trace says; options that say how to read one are of no use without."""
     if path is None:
-        return None
-    from costlib import traces
+        if column or session:
+            from costlib.schema import InputError
 
-    return traces.summary(traces.read(path))
+            raise InputError("--column and --session say how a trace is read; wanted --trace too")
+        return None
+    from costlib.cli.trace import read_trace
+
+    return read_trace(path, column, session)[1]
 
 
 def _prices(hire, hosted, given, date):
