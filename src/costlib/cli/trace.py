@@ -52,12 +52,7 @@ def trace(
     """Say how long sessions are and how sure that is, how they grow, wait, arrive, and share their prefixes."""
     from costlib.cli.printed import plain, print_json, print_text
 
-    columns = _columns(column)
-    traces = _traces()
-    with _progress():
-        found = traces.read(file, columns, session, memory)
-        summary = traces.summary(found)
-    answer = _answer(file, found, summary, cap)
+    answer = _answer(*read_trace(file, column, session, memory), cap)
     print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
 
 
@@ -104,11 +99,11 @@ def _progress():
     return Console(stderr=True).status("Reading the trace ...")
 
 
-def _answer(file, found, summary, cap):
+def _answer(found, summary, cap):
     """The whole answer, in quantities and plain numbers."""
     lengths = summary.lengths
     return {
-        "file": file,
+        "file": found.where,
         "format": found.format,
         "columns": dict(summary.columns),
         "rows": summary.rows,

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from costlib.traces.requests import ZONED, ZONELESS
+from costlib.traces.sources import lines_of_text
+
 __all__ = ["Checks", "checked"]
 
 
@@ -29,6 +32,7 @@ def checked(connection, reading):
     connection : ibis backend
         The DuckDB that has the views.
     reading : Reading
+        How rows become requests or sessions, and of which source.
 
     Returns
     -------
@@ -37,6 +41,12 @@ def checked(connection, reading):
     counts, examples, doubts, unreadable = _of_rows(connection, reading)
     rows = sum(counts.values()) + sum(unreadable.values())
     rejected = unreadable | {reason: count for reason, count in counts.items() if reason is not None}
+    if not doubts.pop(ZONED, 0):
+        doubts.pop(ZONELESS, None)
+    if reading.source.format == "CSV" and (lines := lines_of_text(reading.source)) is not None:
+        doubts["further lines lie within quotations of several lines, or could not be told apart"] = max(
+            0, lines - len(reading.source.files) - rows
+        )
     if "time" in reading.values:
         doubts |= _of_clock(connection, reading)
     doubts = {doubt: count for doubt, count in doubts.items() if count}
@@ -65,7 +75,7 @@ def _of_rows(connection, reading):
 LINES = {
     "MISSING COLUMNS": "line with too few columns",
     "TOO MANY COLUMNS": "line with too many columns",
-    "UNQUOTED VALUE": "line in or after a quotation that does not end",
+    "UNQUOTED VALUE": "line with a quotation that does not end",
     "LINE SIZE OVER MAXIMUM": "line too long",
     "INVALID ENCODING": "line not in UTF-8",
 }

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from costlib.schema import InputError, nearest
 
-__all__ = ["ALIASES", "Chosen", "chosen"]
+__all__ = ["AGAIN", "ALIASES", "Chosen", "chosen"]
 
 # Earlier names win, but two columns that could both be the tokens are asked about. A name stands for its
 # ends, too: usage.prompt_tokens is a prompt_tokens.
 ALIASES = {
     "input_tokens": "gen_ai.usage.input_tokens input_tokens prompt_tokens gen_ai.usage.prompt_tokens ContextTokens "
-    "context_tokens input_length prompt_length input_len prompt_len request_tokens num_prompt_tokens "
+    "input_length prompt_length input_len prompt_len request_tokens num_prompt_tokens "
     "num_input_tokens n_prompt_tokens prompt_token_count tokens_prompt tokens_in usage.input usageDetails.input "
     "llm.token_count.prompt",
     "output_tokens": "gen_ai.usage.output_tokens output_tokens completion_tokens gen_ai.usage.completion_tokens "
-    "GeneratedTokens generated_tokens output_length generation_length output_len response_tokens "
+    "GeneratedTokens output_length generation_length output_len response_tokens "
     "num_output_tokens num_generated_tokens num_completion_tokens n_completion_tokens candidates_token_count "
     "tokens_completion tokens_out usage.output usageDetails.output llm.token_count.completion",
     "cached_tokens": "gen_ai.usage.cache_read.input_tokens cache_read_input_tokens cached_tokens num_cached_tokens "
@@ -48,6 +48,7 @@ SESSION_ALIASES = {
 }
 
 ASKED = ("input_tokens", "output_tokens", "length")  # where two columns fit, the file's owner says which
+AGAIN = " (again)"  # a name that is there twice
 UNITS = ("s", "ms", "us", "ns")
 
 
@@ -139,6 +140,6 @@ def ends(name):
 
     What belongs to ``gen_ai`` does not stand alone: gen_ai.usage.text.input_tokens are not all input tokens.
     """
-    parts = name.split(".")
+    parts = name.removesuffix(AGAIN).split(".")
     last = parts.index("gen_ai") if "gen_ai" in parts else len(parts) - 1
     return {plain(".".join(parts[i:])): len(parts) - i for i in range(last + 1)}

@@ -13,7 +13,7 @@ __all__ = ["CutOff", "Distribution", "distribution"]
 TAIL = 0.1  # of the values are excesses, at most MOST of them
 MOST = 2000
 FEWEST = 30  # excesses below which nothing is said of the tail
-LIGHT = -0.2  # shape of a tail that is lighter than nature's: the normal law's looks like -0.1 at such depths
+LIGHT = -0.3  # shape of a tail that is lighter than nature's: the normal law's looks like -0.2 at such depths
 HEAP = 0.1  # of the excesses within a hundredth of their range below the maximum: a heap
 
 
@@ -117,7 +117,7 @@ class Distribution:
         A generalised Pareto law is fitted to the excesses over a high quantile, as
         the theory of extremes has it for all common laws; it ends at a finite
         value where its shape is negative. A tail is called cut off where the shape
-        is below -0.2 and an exponential tail is refused at the level of 5 %, or
+        is below -0.3 and an exponential tail is refused at the level of 5 %, or
         where a tenth of the excesses is heaped just below the maximum. Cuts that
         take less than about a hundredth of the values are not seen.
         See Hosking and Wallis (1987), doi:10.1080/00401706.1987.10488243, and

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from costlib.schema import InputError
 from costlib.traces.sources import Source, text
 
-__all__ = ["Reading", "requests_of", "seconds", "sessions_of"]
+__all__ = ["ZONED", "ZONELESS", "Reading", "requests_of", "seconds", "sessions_of"]
 
 COUNTS = ("input_tokens", "output_tokens")  # without which a request is none
 SUMS = ("length", "requests", "input_tokens", "output_tokens")  # without which a session is none
 MOST_TOKENS = 10**9  # of one request; more is no count
 MOST_SUM = 10**15  # of a session
 SAMPLE = 2000  # rows from which the unit of a time is told
+WORDS = "date and time"
+ZONE = r":[\d.]+ ?([zZ]|[+-]\d\d(:?\d\d)?|[A-Za-z_]+(/[A-Za-z_]+)*)$"
+ZONED = "time with a zone"
+ZONELESS = "time without a zone, where others have one: taken as UTC"
 SCALES = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
 AGENTS = ("invoke_agent", "create_agent", "invoke_workflow", "execute_tool", "embeddings", "retrieval")
 
@@ -77,6 +81,8 @@ def requests_of(connection, source, choices, user=None):
     if user is not None:
         values["user"] = f"({source.columns[user].sql})"
         checks.append((f"{values['user']} IS NOT NULL", text(user + " missing")))
+        if "time" in values:  # without which it is in no session
+            checks.append((f"({values['time']}) IS NOT NULL", "'time missing or none'"))
     _only_calls(source, choices, checks)
     return _reading(source, choices, values, checks, doubts, notes, units, *([user] if user else []))
 
@@ -165,6 +171,9 @@ def _times(connection, source, choices, values, doubts):
     units = {}
     if "time" in choices:
         values["time"], units["time"] = seconds(connection, source, choices, "time")
+        if units["time"] == WORDS and source.columns[choices["time"].column].kind == "text":
+            zoned = f"regexp_matches({_raw(source, choices['time'])}, '{ZONE}')"
+            doubts[ZONED], doubts[ZONELESS] = zoned, f"({values['time']}) IS NOT NULL AND NOT {zoned}"
         doubts["time is missing or none: not used where times are needed"] = f"({values['time']}) IS NULL"
     if "duration" in choices:
         units["duration"] = choices["duration"].unit or _unit_of_name(choices["duration"]) or "s"
@@ -185,7 +194,7 @@ def seconds(connection, source, choices, name):
     _need(source, choice, "a time", ("text", "integer", "number", "time"))
     raw, kind = _raw(source, choice), source.columns[choice.column].kind
     if kind == "time":
-        return f"epoch_us({raw}::TIMESTAMPTZ) / 1e6", "date and time"
+        return f"epoch_us({raw}::TIMESTAMPTZ) / 1e6", WORDS
     number = _number(source, choice)
     sample = f"SELECT {raw} AS raw, {number} AS number FROM {source.relation([choice.column])} LIMIT {SAMPLE}"
     counted = "SELECT count(number), count(raw), median(abs(number)) FILTER (isfinite(number::DOUBLE)) FROM"
@@ -193,7 +202,7 @@ def seconds(connection, source, choices, name):
     if numbers >= max(told, 1) / 2:
         unit = choice.unit or _unit_of_name(choice) or _unit_of_size(size) or _unit_of_kin(choices) or "s"
         return f"CASE WHEN isfinite({number}::DOUBLE) THEN {number} / {SCALES[unit]:.0f} END", unit
-    return f"epoch_us(try_cast({raw} AS TIMESTAMPTZ)) / 1e6", "date and time"
+    return f"epoch_us(try_cast({raw} AS TIMESTAMPTZ)) / 1e6", WORDS
 
 
 def _unit_of_name(choice):

@@ -13,14 +13,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import ibis
+import numpy as np
 
 from costlib.schema import InputError
+from costlib.traces.columns import AGAIN
 
 __all__ = ["Column", "Source", "connect", "opened", "readable"]
 
 HEAD = 2**20  # bytes that the format is told from
-LONGEST_LINE = 2**24  # bytes of a line of CSV or of an object of JSON
+LONGEST_OBJECT = 2**24  # bytes of an object of JSON
+LONGEST_LINE = 2**21  # bytes of a line of CSV; DuckDB notes longer ones, but not those beyond its buffer of 32 MB
+STRIDE = 2**23  # bytes: a line that is longer by LONGEST_LINE lies across a multiple of it
 SAMPLE = 2000  # objects from which the columns of JSON are told
+MIXED = "its lines end in different ways, some in CR LF and some in one of them; wanted one way throughout"
 DELIMITERS = (",", "\t", ";", "|")
 
 
@@ -57,6 +62,11 @@ class Source:
         call = f"{self.reader}({', '.join([files, *(f'{k} = {v}' for k, v in options.items())])})"
         return self.wrapped.format(call)
 
+    @property
+    def kind(self):
+        """What the files hold, in words."""
+        return self.format if self.wrapped == "{}" else "OpenTelemetry spans"
+
     def with_numbers(self, names):
         """The same, but numbers where a CSV has text: its reader is quick at those, and notes what is none."""
         if self.format != "CSV":
@@ -69,42 +79,61 @@ def _declared(types):
     return "{" + ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items()) + "}"
 
 
+class Scratch:
+    """A folder for what does not fit into memory, removed with this or when Python ends, by Ctrl-C, too."""
+
+    def __init__(self):
+        self.path = Path(tempfile.mkdtemp(prefix="costlib-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 def connect(memory="1GB", threads=None):
-    """A DuckDB of our own in memory, which spills into a folder that goes with it."""
-    folder = tempfile.mkdtemp(prefix="costlib-")
+    """A DuckDB of our own in memory, which spills into a folder that goes with it.
+
+    Raises
+    ------
+    InputError
+        If the memory is no size.
+    """
+    scratch = Scratch()
+    more = {} if threads is None else {"threads": threads}
     try:
-        more = {} if threads is None else {"threads": threads}
-        connection = ibis.duckdb.connect(memory_limit=memory, temp_directory=folder, **more)
+        connection = ibis.duckdb.connect(memory_limit=memory, temp_directory=str(scratch.path), **more)
     except Exception as error:
-        shutil.rmtree(folder, ignore_errors=True)
         raise InputError(f"memory = {memory!r}: {first_line(error)}; wanted a size such as 1GB") from None
-    connection.costlib_folder = Path(folder)
-    weakref.finalize(connection, shutil.rmtree, folder, ignore_errors=True)
-    connection.raw_sql("SET TimeZone = 'UTC'")
-    connection.raw_sql("SET preserve_insertion_order = true")
+    connection.costlib_scratch = scratch
+    connection.raw_sql("SET TimeZone = 'UTC'")  # of times that do not say theirs
     return connection
 
 
 @contextmanager
 def readable(where):
-    """What DuckDB says of a file that it cannot read, as an error of ours."""
+    """What DuckDB says of a file that it cannot read, as an error of ours; and its word for Ctrl-C, as Python's."""
     import duckdb
 
     try:
         yield
     except duckdb.Error as error:
         raise InputError(f"{where}: {_said(error)}") from None
+    except RuntimeError as error:
+        if "interrupted" not in str(error):
+            raise
+        raise KeyboardInterrupt from None
 
 
 def _said(error):
     said = str(error)
     if "maximum_object_size" in said or "Maximum line size" in said:
-        return f"has a line of more than {LONGEST_LINE:,} bytes; wanted one record a line"
+        return f"has a line of more than {LONGEST_OBJECT:,} bytes; wanted one record a line"
     if "Malformed JSON" in said:
         place = re.search(r"at byte .*", said)
         return (
             f"no JSON to its end, {place[0].split('. ')[0] if place else first_line(error)}; it may have been cut off"
         )
+    if "state machine" in said:
+        return MIXED
+    if "magic bytes" in said:
+        return "no Parquet to its end; it may have been cut off"
     if "Out of Memory" in said:
         return f"needs more memory than it may use; give more with --memory ({first_line(error)})"
     return first_line(error)
@@ -139,7 +168,7 @@ def _files(connection, path):
     if str(path) == "-":
         if sys.stdin is None:
             raise InputError("standard input: is closed")
-        copy = connection.costlib_folder / "input"
+        copy = connection.costlib_scratch.path / "input"
         with copy.open("wb") as out:
             shutil.copyfileobj(sys.stdin.buffer, out)
         return "standard input", (str(copy),)
@@ -210,6 +239,8 @@ def _is_object(line):
 
 def _csv(where, files, heads):
     headers = {file: _header(head, file) for file, (head, _) in heads.items()}
+    for file, (_, compression) in heads.items():
+        _refuse_endless_lines(file, compression)
     first = files[0]
     encoding, skip, delimiter, names = headers[first]
     for file, header in headers.items():
@@ -226,20 +257,52 @@ def _csv(where, files, heads):
         "escape": "'\"'",
         "encoding": text(encoding),
         "compression": text(heads[first][1]),
-        "max_line_size": str(LONGEST_LINE // 8),
+        "max_line_size": str(LONGEST_LINE),
         "ignore_errors": "true",
     }
     columns = {name: Column(quoted(name), "text") for name in names}
     return Source(where, files, "CSV", columns, "read_csv", options)
 
 
+def _refuse_endless_lines(file, compression):
+    """Refuse a file with a line that DuckDB's reader of CSV would pass over without a word."""
+    with gzip.open(file) if compression == "gzip" else open(file, "rb") as read:
+        place = 0
+        while ahead := read.read(LONGEST_LINE):
+            if len(ahead) == LONGEST_LINE and b"\n" not in ahead and b"\r" not in ahead:
+                where = f"a line of more than {LONGEST_LINE:,} bytes at byte {place:,}"
+                raise InputError(f"{file}: has {where}; wanted one record a line")
+            place += STRIDE
+            read.seek(place)
+
+
+def lines_of_text(source):
+    """How many lines of a CSV have something in them, its headers among them; None where they are not in bytes."""
+    if source.options["encoding"] != "'utf-8'":
+        return None
+    return sum(_lines(file, source.options["compression"]) for file in source.files)
+
+
+def _lines(file, compression):
+    number, ended = 0, True
+    with gzip.open(file) if compression == "'gzip'" else open(file, "rb") as read:
+        while chunk := read.read(STRIDE):
+            marks = np.frombuffer(chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), np.uint8) == ord("\n")
+            begins = ~marks & np.concatenate([[ended], marks[:-1]])
+            number, ended = number + int(np.count_nonzero(begins)), bool(marks[-1])
+    return number
+
+
 def _header(head, file):
     """Encoding, lines before the header, delimiter, and the names of the columns."""
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-    lines = head.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace").splitlines()
+    shown = head.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace")
+    lines = shown.splitlines()
     skip = next(i for i, line in enumerate(lines) if line.strip())
     if len(head) == HEAD and len(lines) == skip + 1:
         raise InputError(f"{file}: its first line has more than {HEAD:,} bytes; wanted a header and one record a line")
+    if '"' not in shown and len(set(re.findall("\r\n|\r|\n", shown.removesuffix("\r")))) > 1:
+        raise InputError(f"{file}: {MIXED}")
     split = {delimiter: next(csv.reader([lines[skip]], delimiter=delimiter)) for delimiter in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda delimiter: len(split[delimiter]))
     names = [name.strip() for name in split[delimiter]]
@@ -256,14 +319,14 @@ def _told_apart(names):
     for i, name in enumerate(names, 1):
         name = name or f"column {i}"
         while name.lower() in seen:
-            name += " (again)"
+            name += AGAIN
         seen.add(name.lower())
         yield name
 
 
 def _json(connection, where, files, format, compression):
     kind = {"JSON lines": "newline_delimited", "JSON array": "array", "JSON objects": "unstructured"}[format]
-    options = {"format": text(kind), "compression": text(compression), "maximum_object_size": str(LONGEST_LINE)}
+    options = {"format": text(kind), "compression": text(compression), "maximum_object_size": str(LONGEST_OBJECT)}
     if format == "JSON lines":
         options["ignore_errors"] = "true"
     objects = Source(where, files, "", {}, "read_json_objects", options)

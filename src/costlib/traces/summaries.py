@@ -61,6 +61,7 @@ def summary(trace):
     Parameters
     ----------
     trace : Trace
+        As :func:`~costlib.traces.trace.read` gives it.
 
     Returns
     -------
@@ -174,13 +175,12 @@ def _lifetime(waited, sessions, trace, notes):
     return _seconds(mean)
 
 
-def _tool_time(trace, number):
-    """Time of calls of tools a session."""
+def _tool_time(trace, sessions):
+    """Time of calls of tools a session, where there are any."""
     if trace.tools is None:
         return None
-    return (
-        _seconds(trace.tools.agg(total=trace.tools.duration.sum()).to_pyarrow().to_pylist()[0]["total"] or 0.0) / number
-    )
+    row = trace.tools.agg(total=trace.tools.duration.sum()).to_pyarrow().to_pylist()[0]
+    return None if row["total"] is None else Quantity(row["total"] / sessions, "s")
 
 
 def _hits(trace, notes):

@@ -18,6 +18,11 @@ from costlib.traces.spans import is_of_spans, spans_of
 
 __all__ = ["Trace", "read"]
 
+BY_PREFIX = (
+    "a request goes on where another one ended, by {column} in blocks of {size} tokens; one that ends in the block "
+    "after a shared prompt, and what follows a compaction, begin a session of their own"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Trace:
@@ -123,7 +128,7 @@ def _of_sessions(connection, source, given, session):
     rule = "one row a session"
     return Trace(
         source.where,
-        source.format,
+        source.kind,
         None,
         table,
         None,
@@ -146,7 +151,7 @@ def _of_requests(connection, source, given, session):
     table, said = _with_sessions(connection, source, choices, rule, column, gap)
     return Trace(
         source.where,
-        source.format,
+        source.kind,
         table,
         sessions(table),
         _tools(connection, reading),
@@ -191,8 +196,7 @@ def _with_sessions(connection, source, choices, rule, column, gap):
     if rule != "none" and "blocks" in choices:
         size = block_size(table)
         if size is not None:
-            said = f"a request goes on where another one ended, in blocks of {size} tokens ({choices['blocks'].column})"
-            return by_prefix(table, size), said
+            return by_prefix(table, size), BY_PREFIX.format(size=size, column=choices["blocks"].column)
     return table, "none: each request is counted as a session of its own"
 
 

@@ -1,0 +1,1008 @@
+"""Traces: every row counted, columns as guessed, statistics against independent calculations and published figures."""
+
+import csv
+import gzip
+import hashlib
+import io
+import itertools
+import json
+import lzma
+import math
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import ibis
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from costlib import traces
+from costlib.arguments import ArgumentError
+from costlib.cli import main
+from costlib.schema import InputError
+from costlib.traces import prefixes, sources, statistics
+from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen, plain
+from costlib.traces.distributions import Distribution
+from costlib.traces.prefixes import block_size, by_prefix
+
+DATA = Path(__file__).parent / "traces"
+pytestmark = pytest.mark.filterwarnings("ignore:The 'future.infer_string' option is deprecated")  # Ibis, for SQLite
+steady = settings(derandomize=True, deadline=None, max_examples=60)
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory):
+    """A function that unpacks a public trace once, and gives its path."""
+    folder = tmp_path_factory.mktemp("public")
+
+    def unpacked(name):
+        path = folder / name
+        if not path.exists():
+            path.write_bytes(lzma.decompress((DATA / f"{name}.xz").read_bytes()))
+        return path
+
+    return unpacked
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A function that writes a trace and gives its path."""
+
+    def written(content, name="trace.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return written
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """A function that runs ``costlib trace`` here: its exit code, standard output and standard error."""
+
+    def run_here(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["costlib", "trace", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return run_here
+
+
+def table_of(rows):
+    """Rows, given as mappings or by columns, as a table of DuckDB's."""
+    columns = rows if isinstance(rows, dict) else {name: [row[name] for row in rows] for name in rows[0]}
+    return ibis.memtable(pyarrow.table(columns))
+
+
+def counted(values):
+    return Distribution(*np.unique(np.asarray(values), return_counts=True))
+
+
+# The figures of public traces.
+
+
+@pytest.mark.parametrize("name", [path.name[:-3] for path in DATA.glob("*.xz")])
+def test_a_public_trace_is_what_its_record_says(name, public):
+    digest = hashlib.sha256(public(name).read_bytes()).hexdigest()
+    assert digest in next(line for line in (DATA / "README.md").read_text("utf-8").splitlines() if name in line)
+
+
+def test_azure_code_requests(public):
+    """Published as p50/p99 of 1,469 / 7,436 tokens in and 13 / 251 out, and a squared variation of arrivals of 173."""
+    trace = traces.read(public("AzureLLMInferenceTrace_code.csv"))
+    sizes = {name: traces.distribution(trace.requests, name) for name in ("input_tokens", "output_tokens")}
+    assert [sizes["input_tokens"].quantile(p) for p in (0.5, 0.99)] == [1469, 7436]
+    assert [sizes["output_tokens"].quantile(p) for p in (0.5, 0.99)] == pytest.approx([13, 251.46])
+    assert traces.burstiness(trace.requests).scv == pytest.approx(172.956, abs=1e-3)
+    summary = traces.summary(trace)
+    assert (summary.rows, summary.sessions, summary.rejected) == (8819, 8819, {})
+    assert summary.cut_off.looks
+    assert summary.growth is None
+
+
+def test_mooncake_prefix_hits(public):
+    """Published as p50/p99 of 11,587 / 66,456 tokens in, and hits of 65.1 % of tokens, 43.2 % a request."""
+    trace = traces.read(public("mooncake_synthetic_trace.jsonl"))
+    sizes = traces.distribution(trace.requests, "input_tokens")
+    assert [round(sizes.quantile(p)) for p in (0.5, 0.99)] == [11587, 66456]
+    hits = traces.prefix_hits(trace.requests)
+    assert (round(hits.by_tokens, 3), round(hits.by_requests, 3), hits.block) == (0.651, 0.432, 512)
+    assert trace.columns["time"] == "timestamp [ms]"
+    assert traces.burstiness(trace.requests).rate == pytest.approx(3992 / 1022.025)
+
+
+def test_agent_sessions(public):
+    """Published as p50/p90/p99 of the last context of 134,735.5 / 335,127 / 791,262; files from 4 MiB are missing."""
+    trace = traces.read(public("agent_sessions.csv"), {"length": "last_total"})
+    summary = traces.summary(trace)
+    assert [summary.lengths.quantile(p) for p in (0.5, 0.9, 0.99)] == pytest.approx([134735.5, 335126.9, 791262.06])
+    said = "\n".join(summary.notes)
+    assert "23 sessions in 5 groups agree" in said
+    near = float(re.search(r"files look cut off near ([\d.]+) MiB", said)[1])
+    assert near == pytest.approx(4, rel=0.01)
+    assert (trace.requests, summary.growth, summary.arrival_scv, summary.hits_by_tokens) == (None, None, None, None)
+    assert "one row a session" in said
+    assert summary.requests == 48658
+    assert summary.wait_share == pytest.approx(0.9512, abs=1e-4)
+
+
+def test_the_length_of_agent_sessions_is_asked_for_or_guessed(public):
+    guessed = {"max_in", "last_total", "last_in"}
+    with pytest.raises(InputError) as refused:
+        traces.read(public("agent_sessions.csv"))
+    assert all(repr(name) in str(refused.value) for name in guessed)
+
+
+@pytest.mark.skipif("COSTLIB_TRACES" not in os.environ, reason="COSTLIB_TRACES names no folder of public traces")
+def test_mooncake_conversations():
+    """12,035 tokens in on average; hits of 0.374 of tokens and 0.409 averaged over requests."""
+    path = Path(os.environ["COSTLIB_TRACES"], "conversation_trace.jsonl")
+    if not path.exists():
+        pytest.skip(f"{path.name} is not in the folder that COSTLIB_TRACES names")
+    trace = traces.read(path)
+    assert traces.distribution(trace.requests, "input_tokens").mean == pytest.approx(12035, abs=0.5)
+    hits = traces.prefix_hits(trace.requests)
+    assert (round(hits.by_tokens, 3), round(hits.by_requests, 3)) == (0.374, 0.409)
+
+
+# Distributions.
+
+
+@steady
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=200), st.floats(0, 1))
+def test_a_quantile_is_that_of_numpy(values, p):
+    assert counted(values).quantile(p) == pytest.approx(np.quantile(values, p), abs=1e-9)
+
+
+@steady
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=200), st.integers(-1, 51))
+def test_other_figures_of_a_distribution(values, x):
+    found = counted(values)
+    assert (found.count, found.maximum, found.minimum) == (len(values), max(values), min(values))
+    assert found.mean == pytest.approx(np.mean(values))
+    assert found.share_above(x) == pytest.approx(np.mean(np.asarray(values) > x))
+
+
+@pytest.mark.parametrize("p", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("size", [40, 400, 2000])
+def test_an_interval_covers_the_quantile_as_often_as_it_says(p, size):
+    """The chance that order statistics l and u enclose it is the binomial one of l to u - 1; computed, not sampled."""
+    found = counted(np.arange(1, size + 1))
+    low, high = found.interval(p)
+    chance = stats.binom.cdf((high or size + 1) - 1, size, p) - stats.binom.cdf((low or 0) - 1, size, p)
+    assert chance >= 0.95
+    if high is not None:
+        assert stats.binom.sf(high - 2, size, p) > 0.025  # and no narrower one on this side does
+
+
+@pytest.mark.parametrize("p", [0.5, 0.9, 0.99, 0.999])
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_the_sample_that_is_wanted_is_the_least_with_an_upper_end(p, confidence):
+    wanted = counted([1]).wanted(p, confidence)
+    assert counted(np.arange(wanted)).interval(p, confidence)[1] is not None
+    assert counted(np.arange(wanted - 1)).interval(p, confidence)[1] is None
+
+
+def test_the_known_number_of_sessions_for_the_99th_percentile():
+    assert counted([1]).wanted(0.99) == 368
+
+
+NO_SHARES = {
+    "1.1": lambda found: found.quantile(1.1),
+    "given 0;": lambda found: found.interval(0),
+    "given 1;": lambda found: found.interval(0.5, 1),
+    "nan": lambda found: found.wanted(math.nan),
+}
+
+
+@pytest.mark.parametrize("what", NO_SHARES)
+def test_what_is_no_share_is_refused(what):
+    with pytest.raises(ArgumentError, match=re.escape(what)):
+        NO_SHARES[what](counted([1, 2, 3]))
+
+
+def test_no_value_is_refused():
+    with pytest.raises(ArgumentError, match="no values"):
+        counted([])
+
+
+LAWS = {
+    "exponential": lambda rng: rng.exponential(30_000, 2000),
+    "lognormal": lambda rng: rng.lognormal(10, 1, 2000),
+    "pareto": lambda rng: 1000 * (1 + rng.pareto(1.5, 2000)),
+    "normal": lambda rng: rng.normal(100_000, 20_000, 2000),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_tail_as_it_comes_is_not_called_cut_off(law):
+    called = [counted(LAWS[law](np.random.default_rng(seed)).astype(int)).cut_off().looks for seed in range(20)]
+    assert sum(called) <= 2
+
+
+@pytest.mark.parametrize("law", ["exponential", "lognormal", "pareto"])
+def test_a_tail_without_its_last_twentieth_is(law):
+    for seed in range(5):
+        values = LAWS[law](np.random.default_rng(seed)).astype(int)
+        end = np.quantile(values, 0.95)
+        found = counted(values[values < end]).cut_off()
+        assert found.looks
+        assert found.near == pytest.approx(end, rel=0.25)
+
+
+def test_a_heap_at_the_limit_is():
+    values = np.minimum(LAWS["lognormal"](np.random.default_rng(1)).astype(int), 100_000)
+    found = counted(values).cut_off()
+    assert (found.looks, found.near) == (True, 100_000)
+    assert "heaped" in found.why
+
+
+def test_of_few_values_nothing_is_said():
+    assert counted(range(100)).cut_off().looks is None
+    assert counted([5] * 1000).cut_off().looks is None
+
+
+def test_the_fit_is_that_of_scipy():
+    """scipy maximises the same likelihood by a simplex."""
+    excess = np.random.default_rng(3).exponential(1000, 500).round()
+    excess = excess[excess > 0]
+    shape, _, scale = stats.genpareto.fit(excess, floc=0)
+    ours, ratio, _ = __import__("costlib.traces.distributions", fromlist=["x"])._generalised_pareto(
+        np.sort(excess) / excess.max(), np.ones(len(excess))
+    )
+    assert ours == pytest.approx(shape, abs=0.01)
+    assert ours / ratio * excess.max() == pytest.approx(scale, rel=0.02)
+
+
+# Statistics, against a second calculation in Python, on DuckDB and on SQLite.
+
+
+def made(seed=7, sessions=60):
+    """Requests of interleaved sessions, of which the contexts grow, with what is to be found."""
+    rng = random.Random(seed)
+    rows = []
+    for session in range(sessions):
+        clock, context = rng.uniform(0, 3000), rng.randrange(100, 2000)
+        for _ in range(rng.randrange(1, 9)):
+            output, duration = rng.randrange(1, 300), rng.uniform(0.1, 5)
+            cached = rng.randrange(0, context)
+            rows.append((f"s{session}", clock, context, output, duration, cached))
+            clock += duration + rng.expovariate(1 / 30)
+            context += output + rng.randrange(-200, 900)
+            context = max(context, 50)
+    return sorted(rows, key=lambda row: row[1])
+
+
+NAMES = ("session", "time", "input_tokens", "output_tokens", "duration", "cached_tokens")
+
+
+@pytest.fixture(params=["duckdb", "sqlite"])
+def requests(request):
+    """The same requests in two engines."""
+    columns = dict(zip(NAMES, map(list, zip(*made(), strict=True)), strict=True))
+    backend = getattr(ibis, request.param).connect()
+    return backend.create_table("requests", table_of(columns))
+
+
+def by_session():
+    found = {}
+    for row in made():
+        found.setdefault(row[0], []).append(row)
+    return found
+
+
+def test_lengths_and_sums_of_sessions(requests):
+    expected = {
+        name: (max(r[2] + r[3] for r in rows), len(rows), sum(r[2] for r in rows), sum(r[3] for r in rows))
+        for name, rows in by_session().items()
+    }
+    table = traces.sessions(requests)
+    columns = table.select("session", "length", "requests", "input_tokens", "output_tokens").to_pyarrow().to_pylist()
+    assert {row.pop("session"): tuple(row.values()) for row in columns} == expected
+    lengths = traces.session_lengths(table)
+    assert lengths.quantile(0.9) == pytest.approx(np.quantile([length for length, *_ in expected.values()], 0.9))
+
+
+def test_waits_of_sessions(requests):
+    lives = [(rows[-1][1] + rows[-1][4] - rows[0][1], sum(r[4] for r in rows)) for rows in by_session().values()]
+    found = traces.waits(traces.sessions(requests))
+    assert found.lifetime == pytest.approx(np.mean([life for life, _ in lives]))
+    assert found.model_time == pytest.approx(np.mean([calls for _, calls in lives]))
+    assert found.share == pytest.approx(1 - sum(calls for _, calls in lives) / sum(life for life, _ in lives))
+    assert found.overlapping == found.sessions_left_out == 0
+
+
+def test_growth_of_contexts(requests):
+    growth = traces.context_growth(requests, steps=(1, 2, 3))
+    for step in (1, 2, 3):
+        contexts = [rows[step - 1][2] for rows in by_session().values() if len(rows) >= step]
+        assert growth.steps[step].count == len(contexts)
+        assert growth.steps[step].quantile(0.5) == np.median(contexts)
+    added = [b[2] - a[2] for rows in by_session().values() for a, b in itertools.pairwise(rows)]
+    assert growth.added == pytest.approx(np.mean(added))
+    assert growth.shrinking == pytest.approx(np.mean(np.asarray(added) < 0))
+
+
+def test_burstiness_of_arrivals(requests):
+    gaps = np.diff([row[1] for row in made()])
+    found = traces.burstiness(requests)
+    assert found.scv == pytest.approx(gaps.var() / gaps.mean() ** 2)
+    assert found.rate == pytest.approx(1 / gaps.mean())
+
+
+def test_hits_as_the_cache_served_them(requests):
+    rows = made()
+    found = traces.prefix_hits(requests)
+    assert found.by_tokens == pytest.approx(sum(r[5] for r in rows) / sum(r[2] for r in rows))
+    assert found.by_requests == pytest.approx(np.mean([r[5] / r[2] for r in rows]))
+
+
+def test_sessions_by_silence(requests):
+    by_user = requests.mutate(user=requests.session).drop("session")
+    found = traces.sessions(traces.by_gap(by_user, "user", 30.0))
+    expected = sum(1 + sum(b[1] - a[1] > 30 for a, b in itertools.pairwise(rows)) for rows in by_session().values())
+    assert found.count().to_pyarrow().as_py() == expected
+
+
+def test_repeats_and_copies():
+    rows = [
+        ("a", 1.0, 10, 1),
+        ("a", 1.0, 10, 1),
+        ("a", 2.0, 20, 1),
+        ("b", 5.0, 10, 1),
+        ("b", 6.0, 10, 1),
+        ("b", 7.0, 20, 1),
+    ]
+    table = table_of(dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=False)))
+    assert statistics.repeated(table) == 1
+    assert statistics.copies(traces.sessions(table)) == statistics.Copies(groups=1, rows=2)
+
+
+def test_one_event_or_all_at_once_have_no_burstiness():
+    assert traces.burstiness(table_of({"time": [1.0, 1.0, 1.0]})).scv is None
+    assert traces.burstiness(table_of({"time": [1.0]})).rate is None
+
+
+@pytest.mark.parametrize("law", ["poisson", "clock"])
+def test_burstiness_of_known_streams(law):
+    rng = np.random.default_rng(5)
+    gaps = rng.exponential(2, 20_000) if law == "poisson" else np.full(20_000, 2.0)
+    table = table_of({"time": list(1.7e9 + np.cumsum(gaps))})
+    assert traces.burstiness(table).scv == pytest.approx({"poisson": 1, "clock": 0}[law], abs=0.05)
+
+
+def prefixed(block=16):
+    """Sessions over shared prompts, as requests with the hashes of their blocks."""
+    rng, numbers, rows = random.Random(11), {}, []
+    for session in range(40):
+        system, clock = session % 2, rng.uniform(0, 1000)
+        text = [("system", system, i) for i in range(3 * block)] + [(session, i) for i in range(2 * block)]
+        for _ in range(rng.randrange(1, 6)):
+            whole = [tuple(text[: end + block]) for end in range(0, len(text), block)]
+            hashes = [numbers.setdefault(prefix, len(numbers)) for prefix in whole]
+            rows.append(
+                {"real": session, "time": clock, "input_tokens": len(text), "output_tokens": 5, "blocks": hashes}
+            )
+            text += [(session, len(text) + i) for i in range(rng.randrange(1, 5 * block))]
+            clock += rng.uniform(1, 50)
+    rows.sort(key=lambda row: row["time"])
+    return [row | {"request": i} for i, row in enumerate(rows)]
+
+
+def test_hits_of_a_cache_that_forgets_nothing():
+    rows, seen, tokens, shares = prefixed(), set(), 0, []
+    for row in rows:
+        held = sum(min(16, row["input_tokens"] - 16 * i) for i, block in enumerate(row["blocks"]) if block in seen)
+        seen.update(row["blocks"])
+        tokens += held
+        shares.append(held / row["input_tokens"])
+    table = table_of(rows)
+    assert block_size(table) == 16
+    found = traces.prefix_hits(table)
+    assert found.by_tokens == pytest.approx(tokens / sum(row["input_tokens"] for row in rows))
+    assert found.by_requests == pytest.approx(np.mean(shares))
+
+
+def test_sessions_from_prefixes_are_the_real_ones():
+    found = by_prefix(table_of(prefixed())).to_pyarrow().to_pylist()
+    assert len(found) == len(prefixed())
+    real, told = Counter(row["real"] for row in found), Counter((row["real"], row["session"]) for row in found)
+    assert len({row["session"] for row in found}) == len(real)
+    assert sorted(told.values()) == sorted(real.values())
+
+
+def test_a_shared_prompt_does_not_join_sessions():
+    """Thirty users whose first message ends within the block after the system prompt."""
+    rows = [
+        {"request": i, "input_tokens": 32 + length, "output_tokens": 1, "blocks": [1, 2, 100 + i]}
+        for i, length in enumerate([5, 9, 3, 12] * 8)
+    ]
+    found = by_prefix(table_of(rows), 16)
+    assert found.session.nunique().to_pyarrow().as_py() == 32
+
+
+DIALECTS = ("duckdb", "pyspark", "bigquery", "trino", "clickhouse")
+
+
+@pytest.fixture(scope="module")
+def queries():
+    """All that the functions of tables ask of an engine, as asked of DuckDB."""
+    asked = []
+
+    def recorded(answer):
+        return lambda expression, *args, **kwargs: asked.append(expression) or answer(expression, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in (ibis.Table, ibis.Scalar):
+            patch.setattr(kind, "to_pyarrow", recorded(kind.to_pyarrow))
+        patch.setattr(prefixes, "kept", recorded(prefixes.kept))
+        rows = [row | {"duration": 1.0, "cached_tokens": 1, "session": f"s{row['real']}"} for row in prefixed()]
+        table = ibis.duckdb.connect().create_table("requests", table_of(rows))
+        sessions = traces.sessions(table)
+        for ask in (traces.session_lengths, traces.waits, statistics.copies, statistics.repeated):
+            ask(sessions if ask != statistics.repeated else table)
+        for ask in (traces.context_growth, traces.burstiness, traces.prefix_hits):
+            ask(table)
+        traces.prefix_hits(table.drop("cached_tokens"))
+        for told in (by_prefix(table), traces.by_gap(table, "session", 60.0), table.drop("session")):
+            traces.session_lengths(traces.sessions(told))
+    return asked
+
+
+class SparkOptions(ibis.config.Config):
+    """What Ibis registers where pyspark is installed."""
+
+    treat_nan_as_null: bool = False
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_query_is_one_of_the_engines_that_are_at_hand(dialect, queries, monkeypatch):
+    monkeypatch.setattr(ibis.options, "pyspark", SparkOptions())
+    assert len(queries) > 20
+    for query in queries:
+        assert ibis.to_sql(query, dialect=dialect)
+
+
+# Reading: every row is a request, or has a reason.
+
+HEADER = "session_id,timestamp,prompt_tokens,completion_tokens\n"
+ROW = "a,2026-01-01 00:00:00,100,10\n"
+BAD = {
+    "input_tokens negative": "a,2026-01-01 00:00:01,-5,1\n",
+    "input_tokens not whole": "a,2026-01-01 00:00:01,1.5,1\n",
+    "input_tokens not a number": "a,2026-01-01 00:00:01,many,1\n",
+    "input_tokens missing": "a,2026-01-01 00:00:01,,1\n",
+    "input_tokens absurd: more than 1,000,000,000": "a,2026-01-01 00:00:01,1e12,1\n",
+    "output_tokens negative": "a,2026-01-01 00:00:01,5,-1\n",
+    "output_tokens missing": "a,2026-01-01 00:00:01,5,\n",
+    "session missing": ",2026-01-01 00:00:01,5,5\n",
+    "line with too few columns": "a,2026-01-01 00:00:01,5\n",
+    "line with too many columns": "a,2026-01-01 00:00:01,5,5,5\n",
+    "line not in UTF-8": b"\xe9,2026-01-01 00:00:01,5,5\n",
+}
+
+
+def encoded(text):
+    return text if isinstance(text, bytes) else text.encode()
+
+
+@pytest.mark.parametrize("reason", BAD)
+def test_a_bad_row_of_csv_is_counted_under_its_reason(reason, file):
+    trace = traces.read(file(encoded(HEADER) + encoded(ROW) + encoded(BAD[reason]) * 3 + encoded(ROW)))
+    assert (trace.checks.rows, trace.rejected) == (5, {reason: 3})
+    assert trace.requests.count().to_pyarrow().as_py() == trace.checks.read == 2
+    assert reason in trace.checks.examples
+
+
+@pytest.mark.parametrize("value", ["NaN", "inf", "-inf", "1e400", '"1,469"', "12 tokens", "0x10", "12k", "٣"])
+def test_what_is_no_number_is_none(value, file):
+    trace = traces.read(file(HEADER + ROW + f"a,2026-01-01 00:00:01,{value},1\n"))
+    assert sum(trace.rejected.values()) == 1
+    assert trace.requests.input_tokens.to_list() == [100]
+
+
+@settings(steady, max_examples=20)
+@given(st.lists(st.sampled_from(["good", *BAD]), min_size=1, max_size=30))
+def test_requests_and_reasons_come_to_all_rows(tmp_path_factory, kinds):
+    path = tmp_path_factory.mktemp("mixed") / "trace.csv"
+    path.write_bytes(encoded(HEADER) + b"".join(encoded(ROW if kind == "good" else BAD[kind]) for kind in kinds))
+    trace = traces.read(path)
+    assert trace.rejected == Counter(kind for kind in kinds if kind != "good")
+    assert trace.checks.rows == len(kinds)
+    assert trace.requests.count().to_pyarrow().as_py() == kinds.count("good")
+
+
+def test_a_quotation_without_an_end_takes_the_lines_after_it_along_and_they_are_counted(file):
+    trace = traces.read(file(HEADER + ROW + 'a,"2026-01-01 00:00:00,100,10\n' + 3 * ROW))
+    assert (trace.rejected, trace.checks.rows) == ({"line with a quotation that does not end": 4}, 5)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_may_end_in_any_way_but_in_one(end, file):
+    rows = ["prompt_tokens,completion_tokens", "1,2", "3,4", "5,6", ""]
+    trace = traces.read(file(end.join(rows)))
+    assert (trace.requests.input_tokens.to_list(), trace.checks.doubts) == ([1, 3, 5], {})
+    for other in {"\n", "\r\n", "\r"} - {end}:
+        with pytest.raises(InputError, match="end in different ways"):
+            traces.read(file(end.join(rows) + other.join(["7,8", "9,10", ""])))
+
+
+def test_a_line_that_ends_otherwise_far_down_is_not_lost_without_a_word(file):
+    content = "prompt_tokens,completion_tokens\n" + "1,2\n" * 400_000 + "3,4\r\n" + "5,6\n" * 10
+    trace = traces.read(file(content))
+    try:
+        assert sum(trace.checks.doubts.values()) + trace.checks.rows == 400_011
+    except InputError as refused:
+        assert "end in different ways" in str(refused)
+
+
+def test_a_text_of_several_lines_in_quotations_is_one_cell(file):
+    trace = traces.read(file('prompt,prompt_tokens\r\n"one\ntwo",5\r\n"three",7\r\n'))
+    assert trace.requests.input_tokens.to_list() == [5, 7]
+    assert list(trace.checks.doubts.values()) == [1]
+
+
+@steady
+@given(st.lists(st.sampled_from(["a", "bb\n", "\n", "\r\n", "c\r\n", "d\r"]), max_size=30), st.integers(1, 9))
+def test_lines_are_counted(tmp_path_factory, parts, stride):
+    path = tmp_path_factory.mktemp("lines") / "text"
+    path.write_text("".join(parts), newline="")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "STRIDE", stride)
+        found = sources._lines(path, "'none'")
+    assert found == sum(line != "" for line in re.split("\r\n|\r|\n", "".join(parts)))
+
+
+LINES = [
+    {"input_length": 100, "output_length": 5, "timestamp": 0},
+    "nonsense",
+    [1, 2],
+    {"input_length": -1, "output_length": 5, "timestamp": 1},
+    {"output_length": 5, "timestamp": 2},
+    {"input_length": "many", "output_length": 5, "timestamp": 3},
+    {"input_length": 2.5, "output_length": 5, "timestamp": 3},
+    {"input_length": "70", "output_length": 5, "timestamp": 4},
+]
+
+
+def json_lines(rows):
+    return "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows)
+
+
+def test_bad_lines_of_json_are_counted(file):
+    trace = traces.read(file(json_lines(LINES) + '{"input_length": 7, "outp', "trace.log"))
+    assert trace.rejected == {
+        "line that is no JSON object": 3,
+        "input_tokens negative": 1,
+        "input_tokens missing": 1,
+        "input_tokens not a number": 1,
+        "input_tokens not whole": 1,
+    }
+    assert trace.checks.rows == 9
+    assert sorted(trace.requests.input_tokens.to_list()) == [70, 100]
+
+
+GOOD = [
+    {"prompt_tokens": 100 + i, "completion_tokens": i, "session_id": "ab"[i % 2], "timestamp": 1.7e9 + i}
+    for i in range(9)
+]
+
+
+def as_csv(rows, delimiter=","):
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0], delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def as_parquet(rows):
+    made = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), made)
+    return made.getvalue()
+
+
+USAGE = ("prompt_tokens", "completion_tokens")
+NESTED = [
+    {
+        "usage": {name: row[name] for name in USAGE},
+        "metadata": {"session_id": row["session_id"]},
+        "created": row["timestamp"],
+    }
+    for row in GOOD
+]
+FORMS = {
+    "CSV": as_csv(GOOD),
+    "CSV of tabs": as_csv(GOOD, "\t"),
+    "CSV of semicolons": as_csv(GOOD, ";"),
+    "CSV of Unix": as_csv(GOOD).replace("\r", ""),
+    "CSV with a mark": b"\xef\xbb\xbf" + as_csv(GOOD).encode(),
+    "CSV in UTF-16": as_csv(GOOD).encode("utf-16"),
+    "CSV after blank lines": "\n\n" + as_csv(GOOD).replace("\r", ""),
+    "CSV, packed": gzip.compress(as_csv(GOOD).encode()),
+    "JSON lines": json_lines(GOOD),
+    "JSON lines, packed": gzip.compress(json_lines(GOOD).encode()),
+    "JSON lines with a mark": b"\xef\xbb\xbf" + json_lines(GOOD).encode(),
+    "JSON array": json.dumps(GOOD, indent=1),
+    "JSON objects": "\n".join(json.dumps(row, indent=1) for row in GOOD),
+    "JSON, nested": json_lines(NESTED),
+    "Parquet": as_parquet(GOOD),
+    "Parquet, nested": as_parquet(NESTED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_is_told_by_its_content(form, file):
+    trace = traces.read(file(FORMS[form], "trace"))
+    assert trace.rejected == {}
+    assert sorted(trace.sessions.to_pyarrow().select(["session", "length", "requests"]).to_pylist(), key=str) == [
+        {"session": "a", "length": 116, "requests": 5},
+        {"session": "b", "length": 114, "requests": 4},
+    ]
+    assert sorted(trace.requests.time.to_list()) == [1.7e9 + i for i in range(9)]
+
+
+def test_a_folder_and_a_pattern_are_one_trace(tmp_path):
+    for i in range(3):
+        (tmp_path / f"part-{i}.csv").write_text(as_csv(GOOD[3 * i : 3 * i + 3]))
+    (tmp_path / "_SUCCESS").write_text("")
+    for path in (tmp_path, tmp_path / "part-*.csv"):
+        assert traces.session_lengths(traces.read(path).sessions).count == 2
+
+
+NANO = 1_700_000_000_000_000_000
+
+
+def span(operation, start, seconds, **attributes):
+    named = {"gen_ai.operation.name": operation} | attributes
+    values = [
+        {"key": k, "value": {"intValue": str(v)} if isinstance(v, int) else {"stringValue": v}}
+        for k, v in named.items()
+        if v is not None
+    ]
+    times = {
+        "startTimeUnixNano": str(NANO + int(start * 1e9)),
+        "endTimeUnixNano": str(NANO + int((start + seconds) * 1e9)),
+    }
+    return {"traceId": "5b8e", "spanId": "eee1", "name": "x", **times, "attributes": values}
+
+
+def call(start, prompt, answer, cached=0, **more):
+    names = ("input_tokens", "output_tokens", "cache_read.input_tokens")
+    usage = {f"gen_ai.usage.{name}": v for name, v in zip(names, (prompt, answer, cached), strict=True)}
+    return span("chat", start, 2, **{"gen_ai.conversation.id": "c1"}, **usage, **more)
+
+
+def exported(*spans):
+    return json.dumps(
+        {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {"name": "x"}, "spans": list(spans)}]}]}
+    )
+
+
+SPANS = [
+    call(0, 1000, 50),
+    span("execute_tool", 2, 6),
+    call(8, 1400, 70, 1000),
+    span("invoke_agent", 0, 10, **{"gen_ai.usage.input_tokens": 2400}),
+    span(None, 0, 1),
+]
+
+
+@pytest.mark.parametrize("form", ["lines", "one, printed", "array"])
+def test_spans_of_opentelemetry(form, file):
+    lines = exported(*SPANS[:2]) + "\n" + exported(*SPANS[2:]) + "\n"
+    whole = {
+        "lines": lines,
+        "one, printed": json.dumps(json.loads(exported(*SPANS)), indent=2),
+        "array": "[" + lines.replace("}\n{", "},\n{") + "]",
+    }
+    trace = traces.read(file(whole[form], "spans.json"))
+    summary = traces.summary(trace)
+    assert trace.format == "OpenTelemetry spans"
+    assert summary.rejected == {
+        "no model call: execute_tool": 1,
+        "no model call: invoke_agent": 1,
+        "input_tokens missing": 1,
+    }
+    assert trace.columns["cached_tokens"] == "gen_ai.usage.cache_read.input_tokens"
+    assert (summary.lengths.maximum, summary.requests, summary.sessions) == (1470, 2, 1)
+    assert [q.m_as("s") for q in (summary.lifetime, summary.model_time, summary.wait, summary.tool_time)] == [
+        10,
+        4,
+        6,
+        6,
+    ]
+    assert summary.hits_by_tokens == pytest.approx(1000 / 2400)
+
+
+def test_a_line_of_spans_that_is_cut_off_is_counted(file):
+    trace = traces.read(file(exported(*SPANS[:1]) + "\n" + exported(*SPANS)[:200], "spans.jsonl"))
+    assert trace.rejected == {"line that is no JSON object": 1}
+
+
+def test_spans_that_were_flattened(file):
+    names = {"prompt_tokens": "gen_ai.usage.input_tokens", "completion_tokens": "gen_ai.usage.output_tokens"}
+    rows = [
+        {
+            "attributes": {names[k]: row[k] for k in names} | {"gen_ai.conversation.id": row["session_id"]},
+            "startTimeUnixNano": NANO,
+        }
+        for row in GOOD
+    ]
+    trace = traces.read(file(json_lines(rows)))
+    assert trace.columns["session"] == "attributes.gen_ai.conversation.id"
+    assert traces.session_lengths(trace.sessions).maximum == 116
+
+
+def test_tokens_of_the_cache_beside_the_input_are_added(file):
+    """Anthropic's API counts them so; OpenAI's within."""
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 90, "output_tokens": 7}
+    trace = traces.read(file(json_lines([{"usage": usage}] * 2)))
+    assert trace.requests.to_pyarrow().select(["input_tokens", "cached_tokens"]).to_pylist()[0] == {
+        "input_tokens": 1000,
+        "cached_tokens": 900,
+    }
+    assert "are added" in " ".join(trace.notes)
+    within = {"prompt_tokens": 1000, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 900}}
+    trace = traces.read(file(json_lines([{"usage": within}] * 2)))
+    assert trace.requests.input_tokens.to_list() == [1000, 1000]
+    assert trace.requests.cached_tokens.to_list() == [900, 900]
+
+
+TIMES = {
+    "1700000000": ("time", "s", 1.7e9),
+    "1700000000.25": ("time", "s", 1.7e9 + 0.25),
+    "1700000000250": ("time", "ms", 1.7e9 + 0.25),
+    "1700000000250000": ("time", "us", 1.7e9 + 0.25),
+    "1700000000250000000": ("startTimeUnixNano", "ns", 1.7e9 + 0.25),
+    "2500": ("start_ms", "ms", 2.5),
+    "2.5": ("time", "s", 2.5),
+    "2023-11-14 22:13:20.25": ("time", "date and time", 1.7e9 + 0.25),
+    "2023-11-14T22:13:20.25Z": ("time", "date and time", 1.7e9 + 0.25),
+    "2023-11-15T00:13:20.250+02:00": ("time", "date and time", 1.7e9 + 0.25),
+}
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_a_time_is_read_in_its_unit_and_that_is_shown(text, file):
+    name, unit, expected = TIMES[text]
+    trace = traces.read(file(f"{name},prompt_tokens\n{text},5\n"), {"time": name})
+    assert trace.columns["time"] == f"{name} [{unit}]"
+    assert trace.requests.time.to_list() == [pytest.approx(expected, abs=1e-5)]
+
+
+def test_a_unit_can_be_given(file):
+    trace = traces.read(file("at,prompt_tokens\n2500,5\n"), {"time": "at:ms"})
+    assert trace.requests.time.to_list() == [2.5]
+
+
+def test_rows_without_a_time_stay_and_that_is_noted(file):
+    trace = traces.read(file(HEADER + ROW + "a,,100,10\n" + "a,soon,100,10\n" + "a,inf,100,10\n"))
+    assert trace.checks.read == 4
+    assert "3 rows: time is missing" in " ".join(traces.summary(trace).notes)
+
+
+def test_mixed_time_zones_are_noted(file):
+    rows = ["a,2026-01-01 00:00:00,100,10", "a,2026-01-01T02:30:00+02:00,100,10"]
+    trace = traces.read(file(HEADER + "\n".join(rows) + "\n"))
+    assert np.diff(trace.requests.time.to_list()) == [1800]
+    assert "without a zone" in " ".join(traces.summary(trace).notes)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 1, 0)])
+def test_a_clock_that_goes_back_is_noted_and_put_in_order(order, file):
+    rows = [f"a,2026-01-01 00:00:0{i},{100 * (i + 1)},10" for i in order]
+    trace = traces.read(file(HEADER + "\n".join(rows) + "\n"))
+    back = sum(b < a for a, b in itertools.pairwise(order))
+    said = [doubt for doubt in trace.checks.doubts if "clock" in doubt]
+    assert [trace.checks.doubts[doubt] for doubt in said] == ([back] if back else [])
+    growth = traces.context_growth(trace.requests)
+    assert [growth.steps[step].maximum for step in (1, 2, 3)] == [100, 200, 300]
+    assert traces.burstiness(trace.requests).scv == pytest.approx(0, abs=1e-6)
+
+
+def test_sessions_one_after_the_other_have_no_clock_that_goes_back(file):
+    rows = [f"{session},2026-01-01 00:00:0{i},100,10" for session in "ab" for i in range(3)]
+    assert traces.read(file(HEADER + "\n".join(rows) + "\n")).checks.doubts == {}
+
+
+def test_repeated_requests_and_sessions_are_noted(file):
+    assert "1 request with the time and tokens" in " ".join(traces.summary(traces.read(file(HEADER + ROW + ROW))).notes)
+    rows = "id,n_req,max_in\na,3,100\na,3,100\nb,4,500\n"
+    assert "1 row with the name of a session" in " ".join(traces.summary(traces.read(file(rows))).notes)
+
+
+def test_rules_of_sessions(file):
+    rows = [("u", 0, "x"), ("u", 50, "x"), ("u", 5000, "y"), ("v", 0, "z")]
+    path = file("user,timestamp,prompt_tokens,session_id\n" + "".join(f"{u},{t},100,{s}\n" for u, t, s in rows))
+    found = {
+        rule: traces.session_lengths(traces.read(path, session=rule).sessions).count
+        for rule in (None, "none", "user", "user,gap=600")
+    }
+    assert found == {None: 3, "none": 4, "user": 2, "user,gap=600": 3}
+
+
+# What cannot be read, and why.
+
+REFUSED = {
+    "empty": (b"", {}, "is empty"),
+    "white space": (b" \n\n ", {}, "white space"),
+    "header": (HEADER, {}, "has a header and no row"),
+    "binary": (bytes(range(256)) * 9, {}, "a binary file"),
+    "broken Parquet": (b"PAR1" + bytes(50), {}, "no Parquet to its end"),
+    "no header": ("1,2,3\n4,5,6\n", {}, "names of the columns"),
+    "cut array": (json.dumps(GOOD)[:-20], {}, "cut off"),
+    "JSON without objects": ("[1, 2, 3]", {}, "no JSON object"),
+    "JSON in UTF-16": (json_lines(GOOD).encode("utf-16"), {}, "UTF-16"),
+    "no tokens": ("a,b\n1,2\n", {}, "no column of input tokens among a, b"),
+    "wrong column": (as_csv(GOOD), {"columns": {"input_tokens": "prompt_token"}}, "did you mean 'prompt_tokens'"),
+    "wrong name": (as_csv(GOOD), {"columns": {"inputs": "prompt_tokens"}}, "did you mean 'input_tokens'"),
+    "wrong session": (as_csv(GOOD), {"session": "sesion_id"}, "did you mean 'session_id'"),
+    "two guesses": ("input_tokens,prompt_tokens\n1,2\n", {}, "'input_tokens' and 'prompt_tokens' could each be"),
+    "the same name twice": ("prompt_tokens,prompt_tokens\n1,2\n", {}, "could each be"),
+    "all bad": (HEADER + BAD["input_tokens negative"] * 3, {}, "none of its 3 rows could be read: 3 × input_tokens"),
+    "thousands": (HEADER + 'a,2026-01-01,"1,469",5\n', {}, "not a number"),
+    "gap without time": ("user,prompt_tokens\na,5\n", {"session": "user,gap=60"}, "needs a time"),
+    "blocks without hashes": (as_csv(GOOD), {"session": "blocks"}, "needs hashes"),
+    "flags for tokens": (as_parquet([{"prompt_tokens": True}]), {}, "'prompt_tokens' is of type boolean"),
+    "lists for tokens": (as_parquet([{"prompt_tokens": [1]}]), {}, "'prompt_tokens' is of type array"),
+    "spans without attributes": (exported({"traceId": "1"}), {}, "no span with attributes"),
+    "memory": (as_csv(GOOD), {"memory": "much"}, "wanted a size"),
+    "packed and cut": (gzip.compress(as_csv(GOOD).encode())[:60], {}, "cannot be read"),
+    "an endless line": (b"prompt_tokens\n" + b"1" * 20_000_000, {}, "a line of more than"),
+    "an endless first line": (b"p" * 3_000_000, {}, "its first line has more than"),
+    "an endless object": (b'{"prompt_tokens": 1}\n{"prompt_tokens": "' + b"1" * 40_000_000, {}, "a line of more than"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_is_refused_with_its_reason(case, file):
+    content, options, said = REFUSED[case]
+    path = file(content)
+    with pytest.raises(InputError) as refused:
+        traces.summary(traces.read(path, **options))
+    assert said in str(refused.value)
+    assert str(path) in str(refused.value) or case == "memory"
+
+
+@pytest.mark.parametrize("name", ["missing.csv", "missing-*.csv", ""])
+def test_what_is_not_there_is_refused(name, tmp_path):
+    with pytest.raises(InputError, match="no such file|no file matches|an empty folder"):
+        traces.read(tmp_path / name)
+
+
+def test_files_of_two_forms_or_with_other_columns_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text(as_csv(GOOD))
+    (tmp_path / "b.csv").write_text("prompt_tokens\n5\n")
+    with pytest.raises(InputError, match="b.csv has other columns than a.csv"):
+        traces.read(tmp_path)
+    (tmp_path / "b.csv").write_text(json_lines(GOOD))
+    with pytest.raises(InputError, match="wanted one format"):
+        traces.read(tmp_path)
+
+
+NAMES_IN_USE = {
+    "ContextTokens": "input_tokens",
+    "GeneratedTokens": "output_tokens",
+    "Request tokens": "input_tokens",
+    "Response tokens": "output_tokens",
+    "Session ID": "session",
+    "Elapsed time": "duration",
+    "hash_ids": "blocks",
+    "promptTokens": "input_tokens",
+    "usage.prompt_tokens": "input_tokens",
+    "usage.prompt_tokens_details.cached_tokens": "cached_tokens",
+    "usageDetails.input": "input_tokens",
+    "gen_ai.usage.cache_read.input_tokens": "cached_tokens",
+    "attributes.gen_ai.usage.prompt_tokens": "input_tokens",
+}
+
+
+@pytest.mark.parametrize(("name", "canonical"), NAMES_IN_USE.items())
+def test_names_in_use_are_guessed(name, canonical):
+    assert {what: choice.column for what, choice in chosen([name], {}, ALIASES, "trace").items()} == {canonical: name}
+
+
+@pytest.mark.parametrize(
+    "name", ["gen_ai.usage.text.input_tokens", "total_tokens", "max_tokens", "input", "prompt", "model"]
+)
+def test_other_names_are_not(name):
+    assert chosen([name], {}, ALIASES, "trace") == {}
+
+
+@pytest.mark.parametrize("aliases", [ALIASES, SESSION_ALIASES], ids=["requests", "sessions"])
+def test_no_name_stands_for_two_things(aliases):
+    names = [plain(name) for text in aliases.values() for name in text.split()]
+    assert [name for name, number in Counter(names).items() if number > 1] == []
+
+
+# The command.
+
+
+def test_the_command_says_what_it_found(run, public):
+    code, out, _ = run(public("AzureLLMInferenceTrace_code.csv"), "--cap", 131_072)
+    assert code == 0
+    for said in (
+        "input_tokens   ContextTokens",
+        "8,819 rows, of which 8,819 are read",
+        "each request is counted as a session of its own",
+        "Memory is kept for sessions that never come: the 99th percentile is 5.69 % of the cap",
+        "burstiness of requests (c², 1 for Poisson)  173",
+    ):
+        assert said in out
+
+
+def test_the_command_names_both_shares_of_hits(run, public):
+    _, out, _ = run(public("mooncake_synthetic_trace.jsonl"), "--explain")
+    assert "prefix hits, of all input tokens            65.1 %" in out
+    assert "prefix hits, averaged over requests         43.2 %" in out
+    assert "timestamp [ms]" in out
+
+
+def test_the_command_prints_json(run, public):
+    code, out, _ = run(public("agent_sessions.csv"), "--column", "length=last_total", "--json", "--cap", 1_000_000)
+    answer = json.loads(out)
+    assert code == 0
+    p99 = next(row for row in answer["length_tokens"]["quantiles"] if row["p"] == 0.99)
+    assert p99 == {"p": 0.99, "tokens": pytest.approx(791262.06), "low": 706980, "high": 881443, "sessions_wanted": 368}
+    assert answer["cap"]["verdict"] == "between"
+    assert answer["growth"] is None
+    assert answer["rows"] == 710
+
+
+def test_the_command_lists_what_was_not_read(run, file):
+    path = file(HEADER + ROW * 5 + BAD["input_tokens negative"] * 2)
+    code, out, _ = run(path, "--explain")
+    assert code == 0
+    assert "- 2 rows: input_tokens negative, as in" in out
+    code, out, _ = run("-", "--json", stdin=path.read_bytes())
+    assert json.loads(out)["rejected"] == {"input_tokens negative": 2}
+
+
+SLIPS = [
+    (["missing.csv"], "missing.csv: no such file"),
+    (["{}", "--column", "input_tokens"], "wanted NAME=COLUMN"),
+    (["{}", "--column", "input_tokens=prompt"], "no column 'prompt'"),
+    (["{}", "--cap", "0"], "wanted a whole number of tokens"),
+    (["{}", "--session", "x"], "is no column"),
+    (["{}", "--memory", "x"], "wanted a size"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), SLIPS)
+def test_bad_input_ends_the_command_with_a_sentence(arguments, said, run, file):
+    path = file(as_csv(GOOD))
+    code, out, err = run(*(str(path) if text == "{}" else text for text in arguments))
+    assert (code, out) == (2, "")
+    assert said in re.sub(r"\s+", " ", err)
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path):
+    """Standard input is held open, so that the command is at work when it is interrupted."""
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "costlib", "trace", "-"]
+    at_work = subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    for _ in range(600):
+        if list(tmp_path.glob("costlib-*/input")):
+            break
+        time.sleep(0.05)
+    at_work.send_signal(signal.SIGINT)
+    out, err = at_work.communicate(timeout=60)
+    assert at_work.returncode in (1, 130)
+    assert (out, b"Traceback" in err, list(tmp_path.iterdir())) == (b"", False, [])
