@@ -126,6 +126,16 @@ def value(sheet, section, row):
     return sheet[section][row].values[0]
 
 
+def cost_of(sheet, key):
+    """The row of one of the sections on cost."""
+    sections = [sheet[name] for name in ("rates", "prices", "session", "cost")]
+    return next(row for section in sections for row in section.rows if row.key == key)
+
+
+def says_of_cost(sheet):
+    return [*sheet["rates"].says, *sheet["cost"].says]
+
+
 # 1, 3 and 5: state and sessions
 
 
@@ -180,16 +190,19 @@ def test_latents_are_copied_to_every_accelerator():
     assert reserved[1] == 8 * reserved[0]
 
 
+@pytest.fixture(scope="module")
+def hybrid_cards():
+    return worksheet(read(NEMOTRON), "h100-sxm", cap=CAP, weight_precision=EIGHT_BIT).cards
+
+
 @steady
 @given(st.integers(1, 60_000), st.floats(1, 70))
-def test_sglangs_pools_hold_the_sessions_and_not_one_more(tokens, room):
-    model, length = read(NEMOTRON), Quantity(float(tokens), "token")
-    cards = worksheet(model, "h100-sxm", cap=length, weight_precision=EIGHT_BIT).cards
-    room = Quantity(room, "GB")
-    held = int(cards.sessions("SGLang", length, room).m_as("session"))
+def test_sglangs_pools_hold_the_sessions_and_not_one_more(hybrid_cards, tokens, room):
+    length, room = Quantity(float(tokens), "token"), Quantity(room, "GB")
+    held = int(hybrid_cards.sessions("SGLang", length, room).m_as("session"))
 
     def taken(sessions):
-        return sglang(model, sessions * length, cards.precision, sequences=sessions).total
+        return sglang(hybrid_cards.model, sessions * length, hybrid_cards.precision, sequences=sessions).total
 
     assert held == 0 or taken(held) <= room * (1 + 1e-9)
     assert taken(held + 1) > room
@@ -198,9 +211,9 @@ def test_sglangs_pools_hold_the_sessions_and_not_one_more(tokens, room):
 def test_a_model_without_room_holds_none_and_costs_nothing_that_could_be_said():
     sheet = full(read(LLAMA), tested_sessions=None, weight_precision=EIGHT_BIT, count=1, cap=quantity("131072 token"))
     assert value(sheet, "sessions", "needs").m_as("session") == 0
-    assert value(sheet, "cost", "own") is None
-    assert value(sheet, "cost", "host") is not None
-    assert "none fits" in sheet["cost"]["held"].needs
+    assert cost_of(sheet, "own").values[0] is None
+    assert cost_of(sheet, "host").values[0] is not None
+    assert "none fits" in cost_of(sheet, "held").needs
 
 
 def test_an_engine_that_does_not_serve_it_says_why():
@@ -302,7 +315,7 @@ def test_memory_kept_for_sessions_that_never_come(small, trace):
 
 
 def test_sessions_that_will_meet_the_cap_are_counted(small, trace):
-    assert "Sessions will meet the cap: 50 % of them are longer." in says_of(small, trace, [10_000, 50_000] * 400)
+    assert "Sessions will meet the cap: 50 % of them are longer. " in says_of(small, trace, [10_000, 50_000] * 400)
 
 
 def test_few_sessions_do_not_settle_it(small, trace):
@@ -311,15 +324,27 @@ def test_few_sessions_do_not_settle_it(small, trace):
 
 
 def test_an_interval_over_which_the_verdict_changes_is_no_verdict(small, trace):
-    assert "the verdict changes: give more sessions" in says_of(small, trace, [*range(1, 990), *[30_000] * 11])
+    found = says_of(small, trace, [*range(1, 990), *[30_000] * 11])
+    assert "it may also be a tenth of it or less: give more sessions" in found
+
+
+def test_a_tail_that_ends_at_the_cap_is_of_its_making(small, trace):
+    random = np.random.default_rng(1)
+    lengths = random.lognormal(9.5, 1, 5000).astype(int)
+    assert "They end at the cap" not in says_of(small, trace, lengths)
+    lengths = np.minimum(lengths, 32_768)
+    assert "They end at the cap" in says_of(small, trace, lengths)
+    assert "They end at the cap" not in says_of(small, trace, lengths, cap=quantity("65536 token"))
 
 
 def test_a_lower_cap_is_worked_out(small, trace):
     """The upper end of the percentile, in whole kibitokens."""
-    sheet = worksheet(small, "h100-sxm", cap=CAP, trace=of_lengths(trace, range(1, 3001)))
+    found = of_lengths(trace, range(1, 30_001, 10))
+    assert (found.lengths.quantile(0.99), found.lengths.interval(0.99)[1]) == pytest.approx((29_691, 29_811), abs=20)
+    sheet = worksheet(small, "h100-sxm", cap=CAP, trace=found)
     row = sheet["length"]["sessions_at_p99"]
-    assert row.what == "sessions at a cap of 3,072 tokens"
-    assert row.values[0].m_as("session") == math.floor(sheet.cards.room.m_as("byte") / (3072 * 131_072))
+    assert row.what == "sessions at a cap of 30,720 tokens"
+    assert row.values[0].m_as("session") == math.floor(sheet.cards.room.m_as("byte") / (30_720 * 131_072))
 
 
 def test_rows_that_were_not_read_are_said(small, trace):
@@ -347,7 +372,7 @@ def test_a_log_of_another_machine_is_shown_and_not_used(small, log):
     sheet = worksheet(small, "h100-sxm", log=log)
     assert value(sheet, "sessions", "log").m_as("session") == 1
     assert "The log is of another machine, 25.3 GB to a card" in " ".join(sheet["sessions"].says)
-    assert sheet["cost"]["held"].source == "sessions, computed: by what vLLM reserves"
+    assert cost_of(sheet, "held").source == "sessions, computed: by what vLLM reserves"
     two = worksheet(small, "rtx-4090", 2, log=dataclasses.replace(log, settings={"tensor_parallel": 1}))
     assert "another machine, 1 accelerator to a copy" in " ".join(two["sessions"].says)
     assert "HELD = None" in notebook(two)
@@ -378,10 +403,10 @@ def test_a_log_settles_what_would_be_assumed(small, log):
 
 
 def test_the_best_knowledge_of_the_sessions_is_used_for_the_cost(small, log):
-    assert value(worksheet(small, "rtx-4090", log=log, tested_sessions=5), "cost", "held").m_as("session") == 5
-    logged = worksheet(small, "rtx-4090", log=log)["cost"]["held"]
+    assert cost_of(worksheet(small, "rtx-4090", log=log, tested_sessions=5), "held").values[0].m_as("session") == 5
+    logged = cost_of(worksheet(small, "rtx-4090", log=log), "held")
     assert (logged.values[0].m_as("session"), logged.source) == (1, "sessions, as the log has it")
-    computed = worksheet(small, "h100-sxm", cap=CAP)["cost"]["held"]
+    computed = cost_of(worksheet(small, "h100-sxm", cap=CAP), "held")
     assert computed.source == "sessions, computed: by what the model needs"
 
 
@@ -391,16 +416,16 @@ def test_the_best_knowledge_of_the_sessions_is_used_for_the_cost(small, log):
 def test_the_cost_by_hand(small):
     """Seven sessions held for half an hour each, at half load, on a card of 4 USD an hour."""
     sheet = full(small)
-    assert value(sheet, "cost", "memory_rate").m_as("session/hour") == pytest.approx(14)
-    assert value(sheet, "cost", "own").m_as("USD/session") == pytest.approx(4 / 7)
-    assert value(sheet, "cost", "host").m_as("USD/session") == pytest.approx(0.2 * 0.5 + 1.8 * 0.1 + 0.03 * 2)
-    assert value(sheet, "cost", "own_token").m_as("USD/Mtoken") == pytest.approx(4 / 7 / 2.03)
-    assert value(sheet, "cost", "crossing").m_as("session/hour") == pytest.approx(4 / 0.34)
-    assert value(sheet, "cost", "crossing_load").m_as("") == pytest.approx(4 / 0.34 / 14)
-    assert value(sheet, "cost", "holding").m_as("USD/hour/token") == pytest.approx(4 / (7 * 32_768))
-    assert value(sheet, "cost", "interval").m_as("second") == pytest.approx(0.1e-6 / (4 / (7 * 32_768)) * 3600)
-    assert value(sheet, "cost", "of_revenue").m_as("") == pytest.approx(1 - 4 / 7 / 0.34)
-    assert value(sheet, "cost", "of_cost").m_as("") == pytest.approx(0.34 / (4 / 7) - 1)
+    assert cost_of(sheet, "memory_rate").values[0].m_as("session/hour") == pytest.approx(14)
+    assert cost_of(sheet, "own").values[0].m_as("USD/session") == pytest.approx(4 / 7)
+    assert cost_of(sheet, "host").values[0].m_as("USD/session") == pytest.approx(0.2 * 0.5 + 1.8 * 0.1 + 0.03 * 2)
+    assert cost_of(sheet, "own_token").values[0].m_as("USD/Mtoken") == pytest.approx(4 / 7 / 2.03)
+    assert cost_of(sheet, "crossing").values[0].m_as("session/hour") == pytest.approx(4 / 0.34)
+    assert cost_of(sheet, "crossing_load").values[0].m_as("") == pytest.approx(4 / 0.34 / 14)
+    assert cost_of(sheet, "holding").values[0].m_as("USD/hour/token") == pytest.approx(4 / (7 * 32_768))
+    assert cost_of(sheet, "interval").values[0].m_as("second") == pytest.approx(0.1e-6 / (4 / (7 * 32_768)) * 3600)
+    assert cost_of(sheet, "of_revenue").values[0].m_as("") == pytest.approx(1 - 4 / 7 / 0.34)
+    assert cost_of(sheet, "of_cost").values[0].m_as("") == pytest.approx(0.34 / (4 / 7) - 1)
 
 
 def test_the_floors_by_hand(small):
@@ -409,18 +434,18 @@ def test_the_floors_by_hand(small):
     n = small.parameters.total
     prefill = 2 * n / card.rate_16bit.m_as("op/s")
     decode = 2 * n / card.bandwidth.m_as("byte/s") / 3.5
-    assert value(sheet, "cost", "prefill_floor").m_as("s/token") == pytest.approx(prefill)
-    assert value(sheet, "cost", "decode_floor").m_as("s/token") == pytest.approx(decode)
+    assert cost_of(sheet, "prefill_floor").values[0].m_as("s/token") == pytest.approx(prefill)
+    assert cost_of(sheet, "decode_floor").values[0].m_as("s/token") == pytest.approx(decode)
     rate = 1 / (2e6 * 0.1 * prefill + 30_000 * decode)
-    assert value(sheet, "cost", "compute_rate").m_as("session/s") == pytest.approx(rate)
+    assert cost_of(sheet, "compute_rate").values[0].m_as("session/s") == pytest.approx(rate)
 
 
 def test_attention_is_in_the_floors_where_contexts_are_known(small):
     bare, known = full(small), full(small, session={**SESSION, "requests": quantity("100") / quantity("1 session")})
-    more = value(known, "cost", "prefill_floor") - value(bare, "cost", "prefill_floor")
+    more = cost_of(known, "prefill_floor").values[0] - cost_of(bare, "prefill_floor").values[0]
     operations = 4 * 32 * 4096 * 20_000  # layers, width, mean context
     assert more.m_as("s/token") == pytest.approx(operations / known.cards.accelerator.rate_16bit.m_as("op/s"))
-    assert value(known, "cost", "decode_floor") > value(bare, "cost", "decode_floor")
+    assert cost_of(known, "decode_floor").values[0] > cost_of(bare, "decode_floor").values[0]
 
 
 def test_a_mixture_reads_the_experts_that_its_tokens_choose():
@@ -429,7 +454,7 @@ def test_a_mixture_reads_the_experts_that_its_tokens_choose():
         full(read(MIXTRAL), count=2, tested_sessions=n, session={**SESSION, "wait_share": quantity("0")})
         for n in (1, 64)
     )
-    step = {n: value(sheet, "cost", "decode_floor").m_as("s/token") * n for n, sheet in ((1, one), (64, many))}
+    step = {n: cost_of(sheet, "decode_floor").values[0].m_as("s/token") * n for n, sheet in ((1, one), (64, many))}
     whole = 2 * 2 * 3.35e12 / 2  # two cards; bytes a parameter cancel below
     assert step[1] == pytest.approx(read(MIXTRAL).parameters.active * 2 / whole, rel=1e-3)
     assert step[64] == pytest.approx(read(MIXTRAL).parameters.total * 2 / whole, rel=1e-3)
@@ -448,16 +473,16 @@ def test_four_bit_arithmetic_is_not_used_for_eight_bit_weights():
 @pytest.mark.parametrize("lifetime, binds", [("30 min", "Memory"), ("1 s", "Arithmetic")])
 def test_it_says_which_of_memory_and_arithmetic_binds(small, lifetime, binds):
     sheet = full(small, session={**SESSION, "lifetime": quantity(lifetime)})
-    assert any(text.startswith(f"{binds} binds") for text in sheet["cost"].says)
-    rates = [value(sheet, "cost", key) for key in ("memory_rate", "compute_rate")]
+    assert any(text.startswith(f"{binds} binds") for text in says_of_cost(sheet))
+    rates = [cost_of(sheet, key).values[0] for key in ("memory_rate", "compute_rate")]
     assert sheet.costs.full_rate == min(rates)
 
 
 def test_where_the_two_do_not_cross_it_says_so(small):
     dear = full(small, hire=given_price(hire=quantity("400 USD/accelerator/hour")))
-    assert any(text.startswith("The host is cheaper at any load") for text in dear["cost"].says)
+    assert any(text.startswith("The host is cheaper at any load") for text in says_of_cost(dear))
     cheap = full(small, hire=given_price(hire=quantity("0.04 USD/accelerator/hour")))
-    assert any(text.startswith("The cards cost less from 2.82 sessions/day, 0.84 %") for text in cheap["cost"].says)
+    assert any(text.startswith("The cards cost less from 2.82 sessions/day, 0.84 %") for text in says_of_cost(cheap))
 
 
 def test_what_the_trace_has_decides_which_side_is_cheaper(small, trace):
@@ -466,11 +491,11 @@ def test_what_the_trace_has_decides_which_side_is_cheaper(small, trace):
         ("400 USD/accelerator/hour", "the host is cheaper"),
     ):
         sheet = full(small, trace=trace, session={}, hire=given_price(hire=quantity(hire)))
-        assert sheet["cost"].says[-1].endswith(f"{cheaper}.")
-    starts = value(sheet, "cost", "rate")
-    copies = value(sheet, "cost", "copies").m_as("")
+        assert says_of_cost(sheet)[-1].endswith(f"{cheaper}.")
+    starts = cost_of(sheet, "rate").values[0]
+    copies = cost_of(sheet, "copies").values[0].m_as("")
     assert copies == math.ceil((starts / sheet.costs.full_rate).m_as(""))
-    assert value(sheet, "cost", "own_of_these").m_as("USD/session") == pytest.approx(
+    assert cost_of(sheet, "own_of_these").values[0].m_as("USD/session") == pytest.approx(
         copies * (quantity("400 USD/hour") / starts).m_as("USD/session")
     )
 
@@ -484,6 +509,14 @@ def test_a_trace_says_what_a_session_is(small, trace):
     assert session.sources["hits"] == "the trace"
 
 
+def test_a_trace_of_zeros_does_not_say(small, trace):
+    """Single requests without a duration live for no time, as far as the trace knows."""
+    zeros = dataclasses.replace(trace, lifetime=quantity("0 s"), output_per_session=0.0, hits_by_tokens=0.0)
+    session = worksheet(small, "h100-sxm", cap=CAP, trace=zeros, hire=HIRE, hosted=HOST).costs.session
+    assert (session.lifetime, session.output) == (None, None)
+    assert session.hits.m_as("") == 0
+
+
 def test_what_is_given_goes_before_the_trace(small, trace):
     session = full(small, trace=trace).costs.session
     assert (session.hits, session.sources["hits"]) == (SESSION["hits"], "as given")
@@ -492,7 +525,7 @@ def test_what_is_given_goes_before_the_trace(small, trace):
 def test_what_is_taken_for_granted_in_a_cost_is_said(small):
     bare = {key: SESSION[key] for key in ("prompts", "output", "lifetime")}
     host = given_price(input=quantity("1 USD/Mtoken"), output=quantity("2 USD/Mtoken"))
-    says = " ".join(full(small, session=bare, hosted=host)["cost"].says)
+    says = " ".join(says_of_cost(full(small, session=bare, hosted=host)))
     assert says.count("Assumed:") == 3
     assert "no prompt token is found in a cache" in says
     assert "charges a cached token as any other" in says
@@ -500,21 +533,22 @@ def test_what_is_taken_for_granted_in_a_cost_is_said(small):
 
 def test_arithmetic_that_is_not_known_is_left_out_and_said(small):
     sheet = full(dataclasses.replace(small, parameters=None), weights=quantity("16 GB"))
-    assert value(sheet, "cost", "compute_rate") is None
-    assert value(sheet, "cost", "own") is not None
-    assert any("The cost on the cards is a floor." in text for text in sheet["cost"].says)
+    assert cost_of(sheet, "compute_rate").values[0] is None
+    assert cost_of(sheet, "own").values[0] is not None
+    assert any("The cost on the cards is a floor." in text for text in says_of_cost(sheet))
+
+
+@pytest.fixture(scope="module")
+def costs(small):
+    return full(small).costs
 
 
 @steady
 @given(st.floats(0, 1), st.floats(0, 0.99), st.floats(1, 1e5), st.integers(1, 100))
-def test_own_and_host_cost_the_same_at_the_crossing(small, hits, waits, life, held):
-    session = {
-        **SESSION,
-        "hits": Quantity(hits, ""),
-        "wait_share": Quantity(waits, ""),
-        "lifetime": Quantity(life, "s"),
-    }
-    costs = full(small, session=session, tested_sessions=held).costs
+def test_own_and_host_cost_the_same_at_the_crossing(costs, hits, waits, life, held):
+    changed = {"hits": Quantity(hits, ""), "wait_share": Quantity(waits, ""), "lifetime": Quantity(life, "s")}
+    session = dataclasses.replace(costs.session, **changed)
+    costs = dataclasses.replace(costs, session=session, held=Quantity(float(held), "session"))
     if costs.crossing_load > Quantity(1, ""):
         return
     at = dataclasses.replace(costs, load=costs.crossing_load)
@@ -538,6 +572,11 @@ def test_a_full_sheet_has_no_empty_row(small, log, trace):
     sheet = full(model, log=log, trace=trace)
     assert [row.key for section in sheet.sections for row in section.rows if not row.known] == []
     assert sheet.missing == []
+
+
+def test_hires_of_the_catalog_are_named(small):
+    assert "h100-sxm-lambda-2026" in cost_of(worksheet(small, "h100-sxm"), "hire").missing
+    assert "lambda" not in cost_of(worksheet(small, "l4"), "hire").missing
 
 
 def test_options_that_are_named_exist(small):
@@ -571,7 +610,7 @@ def test_names_of_files_are_no_markup(small):
 def test_the_title_has_the_date_of_the_prices(small):
     assert "prices of 2026-11-01." in markdown(full(small))
     undated = markdown(full(small, hire=given_price(hire=quantity("1 USD/accelerator/hour")), hosted=None))
-    assert "prices of without a date" in undated
+    assert "without a date" in undated
 
 
 def test_json_is_plain_and_has_every_row(small, log, trace):
@@ -627,7 +666,7 @@ def test_a_notebook_has_the_numbers_of_the_markdown(file, count):
             assert f"{held.m_as('session'):,.0f} session" in printed
             assert f"({column})" in printed
     for key in ("own", "host", "own_token", "host_token", "crossing", "memory_rate", "compute_rate", "holding"):
-        row = sheet["cost"][key]
+        row = cost_of(sheet, key)
         assert cell(row, row.values[0]) in printed if row.known else "not known" in printed, key
 
 
@@ -746,6 +785,14 @@ def test_a_file_is_written_whole_or_not_at_all(run, files):
     assert sorted(file.name for file in files.iterdir()) == ["config.json", "sheet.md", "vllm.log", "week.csv"]
 
 
+def test_a_folder_is_no_file_to_write(run, files):
+    (files / "folder").mkdir()
+    code, _, err = run(files / "config.json", "--accelerator", "h100-sxm", "--output", files / "folder")
+    assert code == 2
+    assert "folder: cannot be written: Is a directory" in err
+    assert not list(files.glob(".costlib-*"))
+
+
 @pytest.mark.parametrize(
     "asked, message",
     [
@@ -783,12 +830,20 @@ def test_bad_input_is_a_sentence_and_exit_code_2(run, files, asked, message):
         ("--format", "pdf"),
         ("--lifetime", "soon"),
         ("--input-price", "1 USD"),
+        ("--input-price", "0 USD/Mtoken"),
     ],
 )
 def test_options_are_checked(run, files, option, given):
     code, out, err = run(files / "config.json", "--accelerator", "h100-sxm", option, given)
     assert (code, out) == (2, "")
     assert option in err
+
+
+def test_a_notebook_without_nbformat_says_what_it_needs(run, files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "nbformat", None)
+    code, out, err = run(files / "config.json", "--accelerator", "h100-sxm", "--format", "notebook")
+    assert (code, out) == (2, "")
+    assert "a notebook needs nbformat: pip install nbformat" in err
 
 
 def test_an_unknown_accelerator_is_refused(run, files):

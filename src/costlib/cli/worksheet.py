@@ -32,9 +32,9 @@ def _format(given):
     return given
 
 
-def _price(text):
+def _price(text, least="0.000001 USD/Mtoken"):
     """An option that takes the price of tokens."""
-    return sized("USD/token", "0 USD/Mtoken", "1000000 USD/Mtoken", text, "PRICE", "'0.55 USD/Mtoken'")
+    return sized("USD/token", least, "1000000 USD/Mtoken", text, "PRICE", "'0.55 USD/Mtoken'")
 
 
 def worksheet(
@@ -113,7 +113,7 @@ def worksheet(
         typer.Option(metavar="NAME", autocompletion=_complete("price"), help="A host's price list in the catalog."),
     ] = None,
     input_price: Annotated[Any, _price("a host's price of a prompt token")] = None,
-    cached_price: Annotated[Any, _price("its price of a prompt token found in its cache")] = None,
+    cached_price: Annotated[Any, _price("its price of a prompt token found in its cache", "0 USD/Mtoken")] = None,
     output_price: Annotated[Any, _price("its price of an output token")] = None,
     price_date: Annotated[
         str | None, typer.Option(metavar="DATE", help="When the prices given were read, as in 2026-11-30.")
@@ -264,7 +264,14 @@ def _text(sheet, format):
 
     if format == "json":
         return json.dumps(plain(sheet), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return markdown(sheet) if format == "markdown" else notebook(sheet)
+    if format == "markdown":
+        return markdown(sheet)
+    try:
+        return notebook(sheet)
+    except ModuleNotFoundError as error:
+        from costlib.schema import InputError
+
+        raise InputError(f"a notebook needs {error.name}: pip install {error.name}") from None
 
 
 def _write(text, path):
@@ -277,14 +284,15 @@ def _write(text, path):
 
     from costlib.schema import InputError
 
+    target = os.path.realpath(path)
     try:
-        folder = os.path.dirname(os.path.abspath(path))
-        handle, beside = tempfile.mkstemp(dir=folder, prefix=".costlib-")
+        handle, beside = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".costlib-")
         try:
             with open(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-            os.chmod(beside, 0o644)
-            os.replace(beside, path)
+            os.umask(mask := os.umask(0))
+            os.chmod(beside, 0o666 & ~mask)
+            os.replace(beside, target)
         except BaseException:
             os.unlink(beside)
             raise

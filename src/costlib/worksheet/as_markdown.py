@@ -54,7 +54,7 @@ def remarks(sheet):
     for _, row in sheet.missing:
         open_ends.setdefault(row.missing, []).append(row.what)
     for heading, texts in (
-        ("Not known yet, and how to get it", [f"{how}: {'; '.join(what)}" for how, what in open_ends.items()]),
+        ("Not known yet, and how to get it", [f"{'; '.join(what)}: {how}" for how, what in open_ends.items()]),
         ("Assumed", sheet.assumptions),
         ("Note", sheet.notes),
     ):

@@ -1,9 +1,10 @@
-"""The section on cost: the state of a token beside the price of a million, and where the two sides cross."""
+"""The sections on cost: the state of a token beside the price of a million, and where the two sides cross."""
 
+from costlib import catalog
 from costlib.units import Quantity, show
 from costlib.worksheet.table import Row, Section
 
-__all__ = ["cost_section"]
+__all__ = ["cost_sections"]
 
 MILLION = "USD/Mtoken"
 DAY = "session/day"
@@ -11,9 +12,9 @@ OF_SESSION = (
     ("prompts", "prompt tokens of all requests of a session", (), "a trace, or --session-prompts"),
     ("output", "output tokens of all its requests", (), "a trace, or --session-output"),
     ("hits", "prompt tokens found in a cache", ("percent",), "a trace with cached tokens or blocks, or --hits"),
-    ("lifetime", "time from its start to its end", ("min",), "a trace with times, or --lifetime"),
+    ("lifetime", "time from its start to its end", ("s", "min"), "a trace with sessions and times, or --lifetime"),
     ("wait_share", "of that it waits for tools", ("percent",), "a trace with durations, or --wait-share"),
-    ("rate", "sessions that start in a day", (DAY,), "a trace with times"),
+    ("rate", "sessions that start in a day", (DAY,), "a trace with sessions and times"),
 )
 PRICES = (
     ("input", "prompt tokens", "--input-price"),
@@ -35,8 +36,8 @@ RESULTS = (
 )
 
 
-def cost_section(costs, held_from):
-    """The section on cost.
+def cost_sections(costs, held_from, accelerator):
+    """The sections on cost: prices, the mean session, what the cards bear, and what it comes to.
 
     Parameters
     ----------
@@ -44,16 +45,21 @@ def cost_section(costs, held_from):
         Of a session, on either side.
     held_from : str
         How it is known what the cards hold.
+    accelerator : str
+        Their name in the catalog, of which it may have the hire.
 
     Returns
     -------
-    Section
+    iterator of Section
     """
-    rows = (*_prices(costs), *_session(costs.session), *_rates(costs, held_from), *_costs(costs))
-    return Section(key="cost", title="Cost", rows=rows, says=tuple(_says(costs)))
+    yield Section(key="prices", title="Memory and money", rows=tuple(_prices(costs, accelerator)))
+    yield Section(key="session", title="The mean session", rows=tuple(_session(costs.session)))
+    rates = tuple(_rates(costs, held_from))
+    yield Section(key="rates", title="What the cards bear", rows=rates, says=tuple(_bounds(costs)))
+    yield Section(key="cost", title="Cost", rows=tuple(_costs(costs)), says=tuple(_says(costs)))
 
 
-def _prices(costs):
+def _prices(costs, accelerator):
     """The state of a token beside the price of a million."""
     cards = costs.cards
     growth = cards.model.bytes_per_token(cards.precision)
@@ -74,7 +80,7 @@ def _prices(costs):
         values=(costs.per_hour,),
         units=("USD/accelerator/hour",),
         source=_origin(costs.hire, "hire"),
-        missing="--hire, a price or a name of the catalog: costlib catalog price",
+        missing=f"--hire, a price or a name of costlib catalog price{_hires(accelerator)}",
     )
     yield Row(
         key="holding",
@@ -93,6 +99,25 @@ def _prices(costs):
         source="price of a cached token / holding",
         needs="needs both prices",
     )
+    yield from _undated(costs)
+
+
+def _hires(accelerator):
+    """The catalog's prices of an accelerator's hire, to choose from."""
+    names = [name for name in catalog.names("price") if name.startswith(accelerator)]
+    return f": {', '.join(names)}" if names else ""
+
+
+def _undated(costs):
+    """What asks for the date of prices that were given without one."""
+    given = [price for price in (costs.hosted, costs.hire) if price is not None]
+    if any(not origin.date for price in given for origin in price.origin.values()):
+        yield Row(
+            key="date",
+            what="when the prices given were read",
+            values=(None,),
+            missing="a price without a date: --price-date",
+        )
 
 
 def _origin(price, field):
@@ -101,7 +126,7 @@ def _origin(price, field):
         return ""
     origin = price.origin[field]
     where = price.title if origin.title == "as given" else f"{price.title}; {origin.title}"
-    return ", ".join(filter(None, (where, origin.date)))
+    return f"{where}, {origin.date or 'without a date'}"
 
 
 def _session(session):
@@ -167,7 +192,7 @@ def _rates(costs, held_from):
         values=(costs.load,),
         units=("percent",),
         source="--load",
-        missing="the mean over nights and weekends: --load; below, all that could are served, the least cost",
+        missing="the mean over nights and weekends: --load; without, all that could be are served, the least cost",
     )
 
 
@@ -185,25 +210,29 @@ def _costs(costs):
         )
 
 
+def _bounds(costs):
+    """What was taken for granted in what the cards bear, and which of the two binds."""
+    if costs.floors is not None and costs.session.wait_share is None:
+        yield "Assumed: every session held is inside a model call, which makes the floor of an output token the least."
+    if costs.memory_rate is None:
+        return
+    if costs.compute_rate is None:
+        yield "Arithmetic is left out: what it bears is not known. The cost on the cards is a floor."
+        return
+    binds, other = ("Memory", "arithmetic") if costs.memory_rate <= costs.compute_rate else ("Arithmetic", "memory")
+    ratio = max(costs.memory_rate / costs.compute_rate, costs.compute_rate / costs.memory_rate)
+    yield (
+        f"{binds} binds: {other} would bear {show(ratio, digits=2)} times the sessions. "
+        "What arithmetic bears is a ceiling; published rates reach 40 to 90 % of such floors."
+    )
+
+
 def _says(costs):
-    """What was taken for granted, which side is cheaper, and what binds."""
-    session = costs.session
-    if session.prompts is not None and session.hits is None:
+    """What was taken for granted, and which side is cheaper from where on."""
+    if costs.session.prompts is not None and costs.session.hits is None:
         yield "Assumed: no prompt token is found in a cache, the dearest case on either side."
     if costs.hosted is not None and costs.hosted.cached_input is None and costs.hosted.input is not None:
         yield "Assumed: the host charges a cached token as any other; its price list has none."
-    if costs.floors is not None and session.wait_share is None:
-        yield "Assumed: every session held is inside a model call, which makes the floor of an output token the least."
-    if costs.memory_rate is not None and costs.compute_rate is None:
-        yield "Arithmetic is left out: what it bears is not known. The cost on the cards is a floor."
-    elif costs.memory_rate is not None:
-        binds = "memory" if costs.memory_rate <= costs.compute_rate else "arithmetic"
-        ratio = max(costs.memory_rate / costs.compute_rate, costs.compute_rate / costs.memory_rate)
-        other = "arithmetic" if binds == "memory" else "memory"
-        yield (
-            f"{binds.capitalize()} binds: {other} would bear {show(ratio, digits=2)} times the sessions. "
-            "What arithmetic bears is a ceiling; published rates reach 40 to 90 % of such floors."
-        )
     yield from _crossing(costs)
 
 

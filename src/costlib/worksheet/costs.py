@@ -61,6 +61,7 @@ SESSION = (
     ("requests", "1/session", "requests_per_session"),
     ("rate", "session/second", "session_rate"),
 )
+MAY_BE_ZERO = ("hits", "wait_share")  # no other can be for a session that there was: a trace that has zero does not say
 
 
 def session_of(trace, **given):
@@ -82,7 +83,8 @@ def session_of(trace, **given):
         value, sources[key] = given.get(key), "as given"
         if value is None and trace is not None:
             value, sources[key] = getattr(trace, field, None), "the trace"
-        values[key] = None if value is None else _in(unit, value)
+        value = None if value is None else _in(unit, value)
+        values[key] = value if key in MAY_BE_ZERO or value is None or value.magnitude else None
     return Session(**values, sources=sources)
 
 
@@ -107,7 +109,7 @@ def given_price(date="", **prices):
     -------
     Price
     """
-    origin = Origin(title="as given", date=date or "without a date")
+    origin = Origin(title="as given", date=date or "")
     return Price(title="a price as given", origin=dict.fromkeys(prices, origin), **prices)
 
 

@@ -9,6 +9,8 @@ from costlib.worksheet.table import Row, Section
 __all__ = ["length_section", "verdict"]
 
 NEAR, IDLE = 0.8, 0.1  # of the cap
+HEAP = 0.01  # of the sessions, all of one length: no accident
+AT_CAP = 0.05  # of it: an end so near to it is of its making
 P99 = 0.99
 
 
@@ -41,7 +43,7 @@ def verdict(length, cap):
 
 
 SAYS = {
-    "beyond": "Sessions will meet the cap: {above} of them are longer.",
+    "beyond": "Sessions will meet the cap: {above} of them are longer. The cost below counts them as they are.",
     "works": "The cap works: the 99th percentile is {share} of it.",
     "idle": (
         "Memory is kept for sessions that never come: the 99th percentile is {share} of the cap. "
@@ -49,9 +51,10 @@ SAYS = {
     ),
     "between": (
         "Neither: the 99th percentile is {share} of the cap, not near it and more than a tenth. "
-        "Each session holds {times} times the memory that it comes to need in 99 cases of 100."
+        "A cap nearer to it would hold more sessions."
     ),
 }
+NAMES = {"beyond": "above the cap", "works": "near the cap", "idle": "a tenth of it or less", "between": "in between"}
 HOW = "give a trace of sessions: --trace FILE, with a session, prompt tokens and output tokens in each row"
 
 
@@ -131,7 +134,6 @@ def _says(found, p99, low, high, cap):
     yield SAYS[told].format(
         above=show(_above(found, cap), "percent", 2),
         share=show(p99 / cap, "percent", 2),
-        times=show(cap / p99, digits=2),
     )
     ends = {verdict(end, cap) for end in (low, high) if end is not None}
     if high is None:
@@ -141,9 +143,18 @@ def _says(found, p99, low, high, cap):
         )
     else:
         between = f"from {'none' if low is None else show(low, digits=15)} to {show(high, digits=15)}"
-        how = "the verdict changes: give more sessions" if ends - {told} else "the verdict is the same"
+        others = " or ".join(NAMES[end] for end in sorted(ends - {told}))
+        how = f"it may also be {others}: give more sessions" if others else "the verdict is the same"
         yield f"How sure: {between}, {how}."
-    cut = found.cut_off()
+    yield from _cut(found, cap)
+
+
+def _cut(found, cap):
+    """Whether long sessions look cut off, and whether by this cap."""
+    cut, heap = found.cut_off(), found.share_above(found.maximum - 1)
     looks = {None: "It cannot be told whether long sessions are cut off", False: "Long sessions do not look cut off"}
     near = "" if cut.near is None else f" near {show(_tokens(round(cut.near)), digits=3)}"
     yield f"{looks.get(cut.looks, f'Long sessions look cut off{near}')}: {cut.why}."
+    ends = [end for end in (cut.looks and cut.near, heap >= HEAP and found.maximum) if end]
+    if any(abs(end / cap.m_as("token") - 1) <= AT_CAP for end in ends):
+        yield "They end at the cap: how long they would be without it, the trace does not say."

@@ -1,5 +1,6 @@
 """The numbers that come from a configuration, an engine's log and a load test."""
 
+from costlib.model_config import Refused
 from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
 from costlib.units import Quantity, show
@@ -12,8 +13,6 @@ CLOSE = 0.005  # of the weights: padding, buffers, and the rounding of what is p
 GB = ("GB", "GiB")
 EXACT = 1e-4  # of a card's memory: less is not worth a word
 SIXTEEN = Quantity(2.0, "byte/parameter")
-
-
 RESERVES = {  # why an engine holds fewer than the model's need says
     "vLLM": "blocks that are not full, a step more in each window, pages of one size, heads that are repeated",
     "SGLang": "a pool for windows that is a fixed share, a spare slot of state, heads that are repeated",
@@ -45,13 +44,11 @@ def state_section(cards, tokens, columns):
 def _says_of_state(cards, tokens, columns):
     model = cards.model
     for cache in model.caches:
-        window = f", the last {cache.window:,} tokens" if cache.window else ""
-        stride = f", one entry for {cache.stride} tokens" if cache.stride > 1 else ""
-        yield f"{cache.layers} × {cache.kind}: {cache.heads} × ({cache.key_dim} + {cache.value_dim}){window}{stride}."
+        yield _of_cache(cache, cards.precision)
     for state in model.states:
-        yield f"{state.layers} × {state.kind}: {show(state.state, 'MB', 4)}, however long the session is."
+        yield f"{state.kind}: {state.layers} layers, {show(state.state, 'MB', 4)}, however long the session is."
     _, beside, total = cards.kept(NEEDS, tokens)
-    if beside > 0 * beside:
+    if beside.magnitude > 0:
         share = show(beside / total, "percent", 2)
         yield f"Growth is not the whole truth: {share} of such a session are windows and states that do not grow."
     if cards.count > 1:
@@ -60,6 +57,18 @@ def _says_of_state(cards, tokens, columns):
         why = cards.lacks(column, tokens)
         settings = "; ".join(cards.assumptions(column, tokens) if not why else ())
         yield f"{column}: not told, {why}." if why else f"{column}: {settings or 'blocks of one token'}."
+
+
+def _of_cache(cache, precision):
+    """What layers of one kind keep of a token, with the values put in."""
+    element = precision if cache.precision is None else Quantity(cache.precision, "byte/element")
+    size = show(cache.bytes_per_entry(precision), "byte/token", 15).removesuffix("/token")
+    of = "one entry a token" if cache.stride == 1 else f"one entry for {cache.stride} tokens"
+    last = f", of the last {cache.window:,} tokens" if cache.window else ""
+    return (
+        f"{cache.kind}: {cache.layers} layers × {cache.heads} × ({cache.key_dim} + {cache.value_dim}) × "
+        f"{show(element, 'byte/element', 5).removesuffix('/element')} = {size}, {of}{last}."
+    )
 
 
 def weights_section(cards, log, precision, comparisons):
@@ -130,8 +139,10 @@ def _counted(model, precision):
     """What the parameters take, or why that is not known."""
     try:
         return counted_weights(model, precision), ""
-    except InputError as error:  # also where it is refused
-        return None, f"say how they are stored: --weight-precision; {error}" if model.parameters else str(error)
+    except Refused as refused:
+        return None, f"how its weights are stored: --weight-precision; the file has {refused.given}"
+    except InputError as error:
+        return None, str(error)
 
 
 def _of_files(model, counted):
@@ -330,9 +341,7 @@ def _signed(difference, unit):
 def _of_room(cards, log):
     """What the room of a log has in it otherwise than the one that was computed; nothing where no log says."""
     pool = pool_of(log, cards)
-    if pool is None:
-        return
-    if engine_of(log) == "llama.cpp":
+    if pool is None or engine_of(log) == "llama.cpp":
         return
     share = cards.utilisation if log.utilisation is None else Quantity(log.utilisation, "")
     memory = cards.accelerator.memory if log.memory is None else log.memory

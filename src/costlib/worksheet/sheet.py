@@ -8,7 +8,7 @@ from costlib.model_config.precision import precision_of
 from costlib.model_config.weights import weights_of
 from costlib.schema import InputError
 from costlib.units import Quantity, show
-from costlib.worksheet.cost_section import cost_section
+from costlib.worksheet.cost_section import cost_sections
 from costlib.worksheet.costs import Costs, session_of
 from costlib.worksheet.lengths import length_section
 from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of, other_than, settings_of
@@ -213,7 +213,7 @@ def worksheet(
             *cap_sections(cards, cap, cap_source, at_cap, columns),
             by_length,
             by_sessions,
-            cost_section(costs, held_from),
+            *cost_sections(costs, held_from, accelerator),
         ),
         assumptions=tuple(assumptions),
         notes=(*model.notes, *_of_log(log, "notes", ()), *_of_trace(trace)),
@@ -265,9 +265,7 @@ def _cap(model, given, log):
         return limit, "not given: the engine's limit, as its log has it"
     if model.context_limit is None:
         raise ArgumentError("worksheet: cap = None, and the model states no limit of its context; wanted tokens")
-    return Quantity(
-        float(model.context_limit), "token"
-    ), "not set: the cap is the model's context window, and the plan is sized by it"
+    return Quantity(float(model.context_limit), "token"), NOT_SET
 
 
 def _or_assumed(given, logged, otherwise, text, assumptions):
