@@ -25,6 +25,7 @@ RANKS = (1, 2, 4, 8, 16)
 FORMATS = ("bf16", "fp8", "nvfp4")
 STEPS = (2048, 8192, 16384)  # tokens of a step, as vLLM takes them by itself on one card or another
 PER_PARAMETER = Quantity(1, "element/parameter")
+VOCABULARY = 64  # rows of the table of tokens come in so many
 EVEN = (1.5, 1.25)  # vLLM pads the smaller kind of layers where the larger has less than this times as many
 
 
@@ -159,13 +160,14 @@ def _weights(log, model, ranks):
     """The weights of all ranks that say so, beside those of the files or those counted."""
     if log.weights is None:
         return
-    predicted = _predicted_weights(model)
-    if predicted is None:
+    predicted, quantised = _predicted_weights(model), log.settings.get("quantisation", "None")
+    if predicted is None or quantised != "None" and model.weights is None:
         why = "not predicted: how its quantisation stores which weights is not known without its files"
         why = why if model.parameters else "not predicted: how many weights it has is not known here"
         yield Comparison("weights", None, log.weights, None, why)
         return
     speaking = sum(rank.weights is not None for rank in log.ranks)
+    ranks *= log.settings.get("pipeline_parallel", 1)
     share = speaking / ranks if log.engine in ("vllm", "sglang", "tensorrt_llm") else 1
     expected, printed = predicted.m_as("byte") * share, log.weights.m_as("byte")
     half = log.rounding.get("weights", 0.0)
@@ -173,7 +175,8 @@ def _weights(log, model, ranks):
         (name, lambda more=more: (expected + more * speaking, expected + more * speaking))
         for name, more in _buffers(model, ranks)
     ]
-    candidates.append(("printed in GB that are decimal", lambda: (expected * 1.024**3, expected * 1.024**3)))
+    decimal = expected * 2**30 / 1e9
+    candidates.append(("the size is in GB, not in GiB", lambda: (decimal, decimal)))
     otherwise = (
         "buffers, padding and parts that every rank keeps whole are not taken apart"
         if share == 1
@@ -196,13 +199,30 @@ def _predicted_weights(model):
 def _buffers(model, ranks):
     """What an engine keeps beside the parameters, on each rank: name and bytes."""
     table = model.fields.table if model.fields is not None else {}
+    found = [*_rotations(model, table), *_padding(table)] if ranks == 1 else [*_rotations(model, table)]
+    yield from found
+    if len(found) > 1:
+        yield ", and ".join(name for name, _ in found), sum(size for _, size in found)
+    if model.parameters and table.get("tie_word_embeddings") and ranks == 1:
+        yield "the output head is kept apart from the table of tokens", model.parameters.embedding * 2
+
+
+def _rotations(model, table):
+    """The table of rotary positions, of all that the model was made for."""
     heads = [cache for cache in model.caches if cache.kind in ("full", "sliding", "chunked")]
     if model.context_limit and heads:
         width = round(heads[0].key_dim * (table.get("partial_rotary_factor") or 1))
-        size = model.context_limit * width * 2
-        yield f"a table of rotations, {model.context_limit:,} tokens × {width} in 16 bits, is no parameter", size
-    if model.parameters and table.get("tie_word_embeddings") and ranks == 1:
-        yield "the output head is kept apart from the table of tokens", model.parameters.embedding * 2
+        what = f"a table of rotations, {model.context_limit:,} tokens × {width} in 16 bits, is no parameter"
+        yield what, model.context_limit * width * 2
+
+
+def _padding(table):
+    """Rows that fill up the table of tokens, and the output head where it is another."""
+    rows, width = table.get("vocab_size"), table.get("hidden_size")
+    if isinstance(rows, int) and isinstance(width, int) and rows % VOCABULARY:
+        tables = 1 if table.get("tie_word_embeddings") else 2
+        what = f"the table of tokens is padded to a multiple of {VOCABULARY}"
+        yield what, -rows % VOCABULARY * width * tables * 2
 
 
 # ---------------------------------------------------------------- vLLM
@@ -248,10 +268,9 @@ def _of_vllm(log, model, kv_precision, ranks):
         batched=log.settings.get("batched_tokens", 8192),
     )
     length = int(log.context_limit.m_as("token")) if log.context_limit is not None else None
-    if any(cache.stride > 1 for cache in model.caches):
+    if why := _why_not_predicted(log, model):
         if log.cache is not None:
-            why = "not predicted: how vLLM groups layers that share an entry for several tokens is not known here"
-            yield Comparison("cache", None, log.cache, None, why)
+            yield Comparison("cache", None, log.cache, None, f"not predicted: {why}")
         return
     pool = None
     if log.cache is not None:
@@ -267,6 +286,17 @@ def _of_vllm(log, model, kv_precision, ranks):
         yield _concurrency_of_vllm(case, pool, length)
     if log.needed is not None and length:
         yield _needed_by_vllm(case, length)
+
+
+def _why_not_predicted(log, model):
+    """What is not known of how vLLM cuts a pool; None where all is."""
+    if any(cache.stride > 1 for cache in model.caches):
+        return "how vLLM groups layers that share an entry for several tokens is not known here"
+    if (stages := log.settings.get("pipeline_parallel", 1)) > 1:
+        return f"each of {stages} pipeline stages has other layers, and the log does not say which"
+    if (parts := log.settings.get("context_parallel", 1)) > 1:
+        return f"contexts are split over {parts} ranks"
+    return None
 
 
 class Case:
@@ -543,7 +573,7 @@ def _of_llama_cpp(log, model, kv_precision, ranks):
     missing = {kind for kind, _ in sizes(model)} - shown
     if main and missing and shown <= {kind for kind, _ in sizes(model)}:
         only = [(kind, size) for kind, size in sizes(model) if kind in shown]
-        changes.insert(1, (f"the log does not show the {' and '.join(sorted(missing))} part", lambda: only))
+        changes.append((f"the log does not show the {' and '.join(sorted(missing))} part", lambda: only))
     yield _size_of_llama_cpp("cache", log.cache.m_as("byte"), changes, None, half)
 
 

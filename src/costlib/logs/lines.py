@@ -18,7 +18,8 @@ LONGEST = 2**16  # characters of a line; a longer one holds a prompt, not a figu
 
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "n": 1, "share": 1, "%": 0.01}
 SIZES = {"", "K", "M", "G", "T"}
-NUMBER = r"[-+]?(?:\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf)"
+# Of bounded length, so that a line of digits alone is not tried from each of them to its end.
+NUMBER = r"(?<![\d.,])[-+]?(?:\d[\d,]{0,24}(?:\.\d{1,24})?(?:[eE][-+]?\d{1,4})?(?![\d,]*\d)|nan|inf)"
 SIZE = rf"{NUMBER} ?[KMGT]?i?B"
 MOST = {"n": 1e15, "share": 1e6, "%": 1e3}  # beyond which a number is not credible; of sizes, an exbibyte
 EXBIBYTE = 2**60
@@ -127,7 +128,7 @@ COLOUR = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|#033)\[[0-9;]*[A-Za-z]")
 
 
 def cleaned(text):
-    """A line without colours, the wrapping of a container's log, and bytes that are no text."""
+    """A line without colours, the wrapping of a container's log, and the zeros of UTF-16, as a PowerShell writes it."""
     text = text.rstrip("\r\n")
     if text.startswith("{"):
         text = _unwrapped(text)
@@ -147,7 +148,7 @@ def _unwrapped(text):
 
 
 def lines_of(file):
-    """The lines of a binary file, a longer one cut; in UTF-16 if it begins so, as a PowerShell writes it.
+    """The lines of a binary file, a longer one cut.
 
     Parameters
     ----------
@@ -159,9 +160,7 @@ def lines_of(file):
     iterator of str
         Each with its line end, and none longer than :data:`LONGEST` and one more.
     """
-    start = file.peek(2)[:2] if hasattr(file, "peek") else b""
-    encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    text = io.TextIOWrapper(file, encoding=encoding, errors="replace")
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace")
     try:
         while line := text.readline(LONGEST + 1):
             yield line

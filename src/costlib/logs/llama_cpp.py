@@ -18,7 +18,7 @@ LINES = (
     ),
     Line(
         "llama_model_loader: loaded meta data",
-        r"loaded meta data with .* from (?P<path>\S.*?) \(version",
+        r"loaded meta data with \d+ .{1,60} from (?P<path>\S.*) \(version",
         "2023 to 2026, llama-model-loader.cpp",
         "model",
     ),

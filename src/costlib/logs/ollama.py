@@ -32,11 +32,6 @@ LINES = (
         "0.4 to 0.20, ml/device.go",
     ),
     Line(
-        "model weights",
-        r"msg=\"model weights\" (?:device|buffer|backend)=(?P<device>\S+) size=\"<device_weights:size>\"",
-        "0.4 to 0.20, ml/device.go",
-    ),
-    Line(
         "kv cache",
         r"msg=\"kv cache\" (?:device|buffer|backend)=(?P<device>\S+) (?:.*? )?size=\"<device_kv:size>\"",
         "0.11.5 to 0.20, ml/device.go",

@@ -350,10 +350,10 @@ def _log(engine, said, speakers, state, notes, reader):
         block=_of("token", said.get("block")),
         blocks=said.get("blocks"),
         context_limit=_of("token", said.get("context_limit")),
-        concurrency=said.get("concurrency"),
+        concurrency=_plain(said.get("concurrency")),
         sequences=said.get("sequences"),
         kv_format=said.get("kv_format"),
-        utilisation=said.get("utilisation"),
+        utilisation=_plain(said.get("utilisation")),
         memory=_bytes(min(memory.values())) if memory else None,
         needed=_bytes(said.get("needed")),
         refused=said.get("refused"),
@@ -394,7 +394,7 @@ def _of_the_ranks(ranks, settings, said):
     count = settings.get("tensor_parallel", 1)
     speaking = [rank for rank in ranks if rank.weights is not None]
     if not said.get("layered") and 0 < len(speaking) < count:
-        yield f"{len(speaking)} of {count} ranks says what its weights take; the others are not in the sum"
+        yield f"{len(speaking)} of {count} ranks say what their weights take; the others are not in the sum"
     if (stages := settings.get("pipeline_parallel", 1)) > 1:
         yield f"{stages} pipeline stages hold different layers: the sizes of a rank are those of its layers"
     sizes = [rank.cache for rank in ranks if rank.cache is not None]
@@ -404,6 +404,10 @@ def _of_the_ranks(ranks, settings, said):
 
 def _bytes(value):
     return None if value is None else Quantity(float(round(value)), "byte")
+
+
+def _plain(value):
+    return None if value is None else float(value)
 
 
 def _of(unit, value):

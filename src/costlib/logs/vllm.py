@@ -191,6 +191,12 @@ def assembled(found):
         found.note(f"the number of blocks was given: {found.last('override'):,}, whatever there was room for")
     if unit := next((text for text in found.texts("unit")), "GB" if found.fits("Loading model weights took") else ""):
         found.note("the weights are printed in GB and are GiB") if unit == "GB" else None
+    hybrid = _hybrid(found, hybrid_block, tokens, concurrency, limit)
+    if hybrid and tokens and limit and concurrency:
+        found.note(
+            f"layers of several kinds share the pool: its tokens would be {tokens / limit:.2f} contexts of the limit, "
+            f"and the {concurrency:g} printed are right"
+        )
     engines = {name for name in caches if re.search(r"DP\d", name)}
     if len(engines) > 1:
         found.note(f"{len(engines)} engines serve side by side; tokens, blocks and concurrency are those of one")
@@ -212,7 +218,7 @@ def assembled(found):
         "needed": found.last("needed"),
         "refused": _refused(found, concurrency),
         "settings": settings,
-        "hybrid": _hybrid(found, hybrid_block, tokens, concurrency, limit),
+        "hybrid": hybrid,
     }
 
 
