@@ -136,6 +136,32 @@ def says_of_cost(sheet):
     return [*sheet["rates"].says, *sheet["cost"].says]
 
 
+# the five numbers
+
+
+def test_the_five_numbers_stand_first(small, log, trace):
+    """Each by the best knowledge that there is."""
+    sheet = full(small, log=dataclasses.replace(log, memory=None), trace=trace, count=2)
+    found = plain(sheet)["summary"]
+    assert list(found)[:5] == ["bytes_per_token", "weights", "cap", "p99", "sessions_per_card"]
+    assert found["bytes_per_token"] == 131_072
+    assert found["weights"] == math.floor(log.weights.m_as("byte"))
+    assert found["cap"] == 32_768
+    assert found["p99"] == trace.lengths.quantile(0.99)
+    assert found["sessions_per_card"] == 3.5
+    assert found["own"] == pytest.approx(cost_of(sheet, "own").values[0].magnitude)
+    assert sheet.sections[0]["cap"].source == "at it: compact"
+    assert sheet.sections[0].says == (sheet["length"].says[0], sheet["cost"].says[-1])
+
+
+def test_what_is_not_known_of_the_five_is_open(small):
+    first = worksheet(small, "h100-sxm").sections[0]
+    assert [row.key for row in first.rows if not row.known] == ["p99", "own", "host"]
+    assert "| 4. one session in a hundred outgrows | not known yet | see below |" in markdown(
+        worksheet(small, "h100-sxm")
+    )
+
+
 # 1, 3 and 5: state and sessions
 
 
@@ -170,6 +196,7 @@ def test_what_does_not_grow_stands_beside_what_does():
     assert beside.m_as("byte") == 25 * 8 * 512 * 2 * 1024
     assert total == growth * CAP + beside
     assert any("not the whole truth" in text for text in sheet["per_token"].says)
+    assert sheet["summary"]["bytes_per_token"].source == "the configuration; beside it, 209.7 MB that do not grow"
 
 
 def test_without_windows_growth_is_the_whole_truth():

@@ -6,10 +6,17 @@ One topic a module, functions named for the quantity that they return:
 - :mod:`costlib.decoding`, :mod:`costlib.speculation`: what goes on around the forward pass
 - :mod:`costlib.kv_cache`, :mod:`costlib.paging`, :mod:`costlib.capacity`: the memory of a context, and what fits
 - :mod:`costlib.trajectories`, :mod:`costlib.queueing`: how many live, and how long they wait
+- :mod:`costlib.cost`: what a session costs, on hired accelerators and from a host
 - :mod:`costlib.attention`, :mod:`costlib.grammar`, :mod:`costlib.simulation`, :mod:`costlib.sagas`,
   :mod:`costlib.recovery`: the things themselves, small, to hold the formulas against
 - :mod:`costlib.scenario`, :mod:`costlib.catalog`: what to compute for
 - :mod:`costlib.units`: quantities, read and printed
+
+And what reads a user's own files, each a package on top of these:
+
+- :mod:`costlib.model_config`: a model's configuration, and what engines reserve for it
+- :mod:`costlib.logs`, :mod:`costlib.traces`: what an engine says of memory, what sessions did
+- :mod:`costlib.worksheet`: five numbers from all of them
 
 Importing it loads the standard library; pint comes with the first name that is used.
 """

@@ -271,7 +271,7 @@ def _text(sheet, format):
     except ModuleNotFoundError as error:
         from costlib.schema import InputError
 
-        raise InputError(f"a notebook needs {error.name}: pip install {error.name}") from None
+        raise InputError(f"a notebook needs {error.name}; install the extra: pip install 'costlib[notebook]'") from None
 
 
 def _write(text, path):

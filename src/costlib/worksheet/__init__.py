@@ -2,8 +2,8 @@
 
 - :mod:`costlib.worksheet.sheet`: the inputs, and the sections made of them
 - :mod:`costlib.worksheet.memory`: what accelerators hold; :mod:`costlib.worksheet.costs`: what a session costs
-- :mod:`costlib.worksheet.sections`, :mod:`costlib.worksheet.lengths`, :mod:`costlib.worksheet.cost_section`: the
-  sections, as rows of a :mod:`costlib.worksheet.table`
+- :mod:`costlib.worksheet.sections`, :mod:`costlib.worksheet.lengths`, :mod:`costlib.worksheet.cost_section`,
+  :mod:`costlib.worksheet.summary`: the sections, as rows of a :mod:`costlib.worksheet.table`
 - :mod:`costlib.worksheet.as_markdown`, :mod:`costlib.worksheet.as_notebook`: how they are printed
 """
 

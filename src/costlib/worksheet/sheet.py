@@ -13,6 +13,7 @@ from costlib.worksheet.costs import Costs, session_of
 from costlib.worksheet.lengths import length_section
 from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of, other_than, settings_of
 from costlib.worksheet.sections import cap_sections, pool_of, row_of, sessions_section, state_section, weights_section
+from costlib.worksheet.summary import summary_section
 from costlib.worksheet.table import Section
 
 __all__ = ["Worksheet", "worksheet"]
@@ -202,19 +203,20 @@ def worksheet(
         hosted=hosted,
         load=load,
     )
+    sections = (
+        state_section(cards, cap, columns),
+        weights_section(cards, log, weight_precision, comparisons),
+        *cap_sections(cards, cap, cap_source, at_cap, columns),
+        by_length,
+        by_sessions,
+        *cost_sections(costs, held_from, accelerator),
+    )
     return Worksheet(
         cards=cards,
         accelerator=accelerator,
         cap=cap,
         costs=costs,
-        sections=(
-            state_section(cards, cap, columns),
-            weights_section(cards, log, weight_precision, comparisons),
-            *cap_sections(cards, cap, cap_source, at_cap, columns),
-            by_length,
-            by_sessions,
-            *cost_sections(costs, held_from, accelerator),
-        ),
+        sections=(summary_section({section.key: section for section in sections}, costs, held_from), *sections),
         assumptions=tuple(assumptions),
         notes=(*model.notes, *_of_log(log, "notes", ()), *_of_trace(trace)),
         kv_format=kv_format,
