@@ -10,6 +10,7 @@ import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -866,3 +867,9 @@ def test_the_readme_says_how_many_architectures_are_read():
     known, right = re.search(r"of the (\d+) architectures .* (\d+) are read", README).groups()
     found = list(oracle.verdicts().values())
     assert (int(known), int(right)) == (len(found), found.count("right"))
+
+
+def test_a_table_is_text_in_a_notebook_too():
+    """rich would show it there by itself, and leave nothing to print."""
+    with mock.patch("rich.console._is_jupyter", return_value=True):
+        assert printed.table([("a", "1")], ["name", "value"]) == "name  value\na     1"
