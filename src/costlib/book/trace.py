@@ -12,6 +12,7 @@ import datetime
 import json
 import math
 import random
+import sys
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -205,3 +206,7 @@ def _span(number, request):
 
 def _attribute(name, kind, value):
     return {"key": name, "value": {kind: value}}
+
+
+if __name__ == "__main__":
+    write_csv(requests(), sys.argv[1])
