@@ -6,7 +6,7 @@ import math
 import pprint
 
 from costlib.units import Quantity
-from costlib.worksheet.as_markdown import introduction, remarks
+from costlib.worksheet.as_markdown import bullets, introduction, remarks, to_do
 from costlib.worksheet.costs import SESSION
 
 __all__ = ["notebook"]
@@ -152,8 +152,9 @@ def notebook(sheet):
         if section.title:
             cells.append(v4.new_markdown_cell(f"## {section.title}"))
         cells += map(_code, _cells(sheet, section.key))
-    for heading, texts in remarks(sheet):
-        cells.append(v4.new_markdown_cell(f"## {heading}\n\n{texts}"))
+    open_ends = [f"{what}: {how}" for how, what in to_do(row for _, row in sheet.missing).items()]
+    for heading, texts in (("Not known yet, and how to get it", open_ends), *remarks(sheet)):
+        cells += [v4.new_markdown_cell(f"## {heading}\n\n{bullets(texts)}")] if texts else []
     _fill(cells)
     for number, one in enumerate(cells):
         one["id"] = f"cell-{number}"  # nbformat's own are random
