@@ -476,6 +476,46 @@ def test_a_log_of_another_machine_is_shown_and_not_used(small, log):
     assert "HELD = None" in notebook(two)
 
 
+QWEN = """\
+INFO [config.py] Initializing a V1 LLM engine (v0.9.0) with config: model='Qwen/Qwen3-32B', dtype=torch.bfloat16, \
+max_seq_len=40960, tensor_parallel_size=2, pipeline_parallel_size=1, quantization=None, kv_cache_dtype=auto
+(VllmWorker rank=0 pid=1) INFO [gpu_model_runner.py:1843] Model loading took 30.5852 GiB and 20.1 seconds
+(VllmWorker rank=1 pid=2) INFO [gpu_model_runner.py:1843] Model loading took 30.5852 GiB and 20.1 seconds
+(VllmWorker rank=0 pid=1) INFO [gpu_worker.py:227] Available KV cache memory: 38.12 GiB
+(VllmWorker rank=1 pid=2) INFO [gpu_worker.py:227] Available KV cache memory: 38.10 GiB
+INFO [kv_cache_utils.py:715] GPU KV cache size: 312,112 tokens
+INFO [kv_cache_utils.py:719] Maximum concurrency for 40,960 tokens per request: 7.62x
+"""
+
+
+@pytest.mark.parametrize("precision, why", [(None, "whose weights are 65.7 GB, not 141 GB"), (EIGHT_BIT, "tokens")])
+def test_a_log_of_another_model_is_shown_and_not_used(precision, why):
+    """By its weights, or where those might be, by what its pool holds."""
+    sheet = worksheet(
+        read(LLAMA), "h100-sxm", log=logs.read(QWEN.splitlines(keepends=True)), weight_precision=precision
+    )
+    said = next(text for text in sheet["sessions"].says if text.startswith("The log is of another model"))
+    assert why in said
+    assert said.endswith("(Qwen/Qwen3-32B): it is shown here, and not used.")
+    assert sheet.sections[0]["weights"].source.startswith("computed")
+    assert "computed" in sheet.sections[0]["sessions_per_card"].source
+    assert (sheet.measured, sheet.pool) == (None, None)
+
+
+def test_an_engine_that_did_not_start_is_said(small):
+    refused = logs.read(
+        [
+            "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is "
+            "needed, which is larger than the available KV cache memory (3.81 GiB). Based on the available memory, the "
+            "estimated maximum model length is 31216.\n"
+        ]
+    )
+    sheet = worksheet(small, "rtx-4090", log=refused)
+    assert any(text.startswith("By the log the engine did not start: ") for text in sheet["sessions"].says)
+    assert "the log does not say it" in markdown(sheet)
+    assert "start the engine once" not in markdown(sheet)
+
+
 def test_llama_cpp_holds_what_it_was_told_to(small):
     size = "1024.00 MiB (  8192 cells,  32 layers,  1/1 seqs), K (f16):  512.00 MiB, V (f16):  512.00 MiB"
     told = logs.read(["llama_context: n_ctx = 8192\n", f"llama_kv_cache: size = {size}\n"])
@@ -636,7 +676,10 @@ def test_arithmetic_that_is_not_known_is_left_out_and_said(small):
     sheet = full(dataclasses.replace(small, parameters=None), weights=quantity("16 GB"))
     assert cost_of(sheet, "compute_rate").values[0] is None
     assert cost_of(sheet, "own").values[0] is not None
-    assert any("The cost on the cards is a floor." in text for text in says_of_cost(sheet))
+    assert any(text.startswith("Prefill and decode are left out") for text in says_of_cost(sheet))
+    timeless = full(small, session={**SESSION, "lifetime": None})
+    assert timeless.costs.full_rate == timeless.costs.compute_rate
+    assert any(text.startswith("Memory is left out") for text in says_of_cost(timeless))
 
 
 def test_a_cost_where_memory_is_given_out_as_contexts_grow(small, trace):

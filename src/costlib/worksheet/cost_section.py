@@ -6,7 +6,7 @@ from costlib.worksheet.table import Row, Section
 
 __all__ = ["cost_sections"]
 
-ALL = Quantity(1.0, "")
+ALL, ONE = Quantity(1.0, ""), Quantity(1.0, "session")
 MILLION = "USD/Mtoken"
 DAY = "session/day"
 OF_SESSION = (
@@ -151,6 +151,7 @@ def _origin(price, field):
 def _session(session):
     """What is known of a session; where nothing is, all that is wanted at once."""
     values = {key: getattr(session, key) for key, *_ in OF_SESSION}
+    values["requests"] = session.requests and session.requests * ONE
     known = any(value is not None for value in values.values())
     for key, what, units, missing in OF_SESSION:
         yield Row(
@@ -179,7 +180,7 @@ def _rates(costs, held_from):
         what="the same, memory given out as contexts grow",
         values=(filled and filled.held,),
         digits=15,
-        source=filled and f"{show(costs.session.length, digits=3)} to a session in the mean, not the cap" or "",
+        source=filled and "by the mean session's longest context, and not the cap" or "",
         needs="needs a trace whose sessions are shorter than the cap",
     )
     yield Row(
@@ -254,10 +255,11 @@ def _bounds(costs):
             "Assumed: decode reads no context, as the requests of a session are not known (--session-requests); "
             "real decode takes longer, and a session costs more."
         )
-    if costs.memory_rate is None:
+    if costs.full_rate is None:
         return
-    if costs.compute_rate is None:
-        yield "Prefill and decode are left out: what they allow is not known. The cost on the cards is a floor."
+    if costs.memory_rate is None or costs.compute_rate is None:
+        left_out = "Memory is" if costs.memory_rate is None else "Prefill and decode are"
+        yield f"{left_out} left out: how many sessions that allows is not known. The cost of self-hosting is a floor."
         return
     names = ("Memory", "prefill and decode"), ("Prefill and decode", "memory")
     binds, other = names[costs.memory_rate > costs.compute_rate]

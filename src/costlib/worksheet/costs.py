@@ -259,9 +259,10 @@ class Costs:
 
     @cached_property
     def full_rate(self):
-        """Sessions that end in a second, at most; by memory alone where arithmetic is not known."""
+        """Sessions that end in a second, at most; by one of memory and processing where the other is not known."""
+        memory = self.compute_rate if self.memory_rate is None else self.memory_rate
         compute = self.memory_rate if self.compute_rate is None else self.compute_rate
-        return _known(cost.session_rate, self.memory_rate, compute, ALL)
+        return _known(cost.session_rate, memory, compute, ALL)
 
     @cached_property
     def as_filled(self):

@@ -15,17 +15,42 @@ from costlib.model_config.rank import Rank
 from costlib.model_config.weights import Weights
 from costlib.units import Quantity, show
 
-__all__ = ["ENGINES", "NEEDS", "Cards", "engine_of", "loaded", "other_than", "ranks_of", "settings_of"]
+__all__ = [
+    "ENGINES",
+    "NEEDS",
+    "Cards",
+    "engine_of",
+    "loaded",
+    "other_machine",
+    "other_model",
+    "ranks_of",
+    "settings_of",
+]
 
 NEEDS = "the model needs"
 ENGINES = ("vLLM", "SGLang", "llama.cpp")
 OF_LOGS = {"vllm": "vLLM", "sglang": "SGLang", "llama.cpp": "llama.cpp", "ollama": "llama.cpp"}
 SETTINGS = {"vLLM": "batched_tokens", "llama.cpp": "micro_batch"}  # of a log, as the engines' functions have them
 SAME = 0.1  # of a card's memory: a process sees a few per cent less than the driver
+FAR = 0.15  # of what is predicted: no padding and no rounding explains it
 MANY = 10**6  # sessions: more than any pool holds
 
 
-def other_than(cards, log):
+def other_model(cards, log, comparisons):
+    """Why a log cannot be of this model, stored so; None where it can be."""
+    if log is None:
+        return None
+    weights, _ = loaded(log, cards.count, cards.weights.size)
+    if weights is not None and weights < (1 - FAR) * cards.weights.size:
+        return f"whose weights are {show(weights, 'GB', 3)}, not {show(cards.weights.size, 'GB', 3)}"
+    for one in comparisons:
+        if one.what != "weights" and abs(one.difference or 0) > FAR and one.explanation.startswith("not explained"):
+            share = show(Quantity(1 + one.difference, ""), "percent", 3)
+            return f"as its {one.what} {'are' if one.what.endswith('s') else 'is'} {share} of what is predicted"
+    return None
+
+
+def other_machine(cards, log):
     """Why a log is of another machine than this one; None where it is of such a one, or does not say."""
     if log is None:
         return None

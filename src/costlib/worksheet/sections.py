@@ -4,7 +4,7 @@ from costlib.model_config import Refused
 from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
 from costlib.units import Quantity, show
-from costlib.worksheet.memory import NEEDS, engine_of, loaded, other_than
+from costlib.worksheet.memory import NEEDS, engine_of, loaded
 from costlib.worksheet.table import Row, Section
 
 __all__ = ["cap_sections", "pool_of", "row_of", "sessions_section", "state_section", "weights_section"]
@@ -20,6 +20,7 @@ RESERVES = {  # why an engine holds fewer than the model's need says
 }
 TOLD = "it is what the engine was told to allocate, --ctx-size, and not what the card has left"
 NONE = "Not one session"
+LOG_LACKS = "the log does not say it; give all of it, from the engine's start on"
 NO_LOG = "start the engine once, and give its log: --log FILE"
 SLOTS = "its slots, --parallel"
 
@@ -102,7 +103,7 @@ def weights_section(cards, log, precision, comparisons):
             values=(of_log,),
             source=_of(log),
             units=GB,
-            missing=NO_LOG,
+            missing=NO_LOG if log is None else LOG_LACKS,
         ),
     ]
     if cards.weights.source == "as given":
@@ -216,8 +217,8 @@ def _held(cards, column, tokens):
     return None if cards.lacks(column, tokens) else cards.sessions(column, tokens)
 
 
-def sessions_section(cards, tokens, log, tested, columns, comparisons):
-    """Sessions that the accelerators hold: computed, by the log, and under load."""
+def sessions_section(cards, tokens, log, tested, columns, comparisons, other):
+    """Sessions that the accelerators hold: computed, by the log, and under load; and whether the log is of another."""
     engine = columns[1] if len(columns) == 2 else None
     per = f" on {cards.count} cards" if cards.count > 1 else ""
     rows = [
@@ -253,13 +254,13 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons):
             values=(pool,),
             source=_of(log),
             units=GB,
-            missing=NO_LOG,
+            missing=NO_LOG if log is None else LOG_LACKS,
         ),
         Row(
             key="in_pool",
             what=f"sessions{per}, computed: in that pool",
             values=(None if pool is None else _in(cards, engine or NEEDS, tokens, pool),),
-            source="pool / a session",
+            source=_division(cards, engine or NEEDS, tokens, "pool"),
             digits=15,
             needs="needs that pool",
         ),
@@ -268,7 +269,7 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons):
             what=f"sessions{per}, as the log has it",
             values=(_by_log(log, tokens, cards.model),),
             source=_of(log),
-            missing=NO_LOG,
+            missing=NO_LOG if log is None else LOG_LACKS,
         ),
         Row(
             key="tested",
@@ -289,6 +290,7 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons):
         says=(
             *_none_fits(cards, columns[-1] if engine else NEEDS, tokens, tested),
             *_explained(rows, cards, log, engine),
+            *_other(log, other),
             *_of_room(cards, log),
             *(_compared(one) for one in comparisons if one.what != "weights"),
         ),
@@ -307,12 +309,12 @@ def _none_fits(cards, column, tokens, tested):
     yield f"{NONE} of {show(tokens, digits=15)} fits: {why}. More cards, a lower cap or a smaller format may do."
 
 
-def _division(cards, column, tokens):
+def _division(cards, column, tokens, room="room"):
     """How sessions are counted in a room, with what one of them takes there."""
     if column == "SGLang" or cards.lacks(column, tokens):
-        return "as many as its pools hold in that room"
+        return f"as many as its pools hold in that {room}"
     share = show(cards.on_each(column, tokens), "GB", 4)
-    return f"room / {share}{' of a session on each' if cards.count > 1 else ''}"
+    return f"{room} / {share}{' of a session on each' if cards.count > 1 else ''}"
 
 
 def row_of(column):
@@ -355,8 +357,15 @@ def _explained(rows, cards, log, engine):
     if cards.count > 1 and known:
         name, held, _ = known[-1]
         yield f"For each card, by {name}: {show((held / cards.count).m_as('session'), digits=3)} sessions."
-    if why := other_than(cards, log):
-        yield f"The log is of another machine, {why}: its sessions are not used for the cost."
+
+
+def _other(log, other):
+    """What of a log tells that it is of something else, or that the engine did not start."""
+    if other:
+        name = f" ({log.model})" if log.model else ""
+        yield f"The log is of another {other}{name}: it is shown here, and not used."
+    if log is not None and log.refused:
+        yield f"By the log the engine did not start: {log.refused}."
 
 
 def _signed(difference, unit):

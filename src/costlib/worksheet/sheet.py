@@ -12,7 +12,17 @@ from costlib.units import Quantity, show
 from costlib.worksheet.cost_section import cost_sections
 from costlib.worksheet.costs import Costs, session_of
 from costlib.worksheet.lengths import length_section
-from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of, loaded, other_than, ranks_of, settings_of
+from costlib.worksheet.memory import (
+    ENGINES,
+    NEEDS,
+    Cards,
+    engine_of,
+    loaded,
+    other_machine,
+    other_model,
+    ranks_of,
+    settings_of,
+)
 from costlib.worksheet.sections import cap_sections, pool_of, row_of, sessions_section, state_section, weights_section
 from costlib.worksheet.summary import summary_section
 from costlib.worksheet.table import Section
@@ -192,9 +202,10 @@ def worksheet(
     engine = engine_of(log)
     columns = (NEEDS, *((engine,) if engine else ENGINES))
     comparisons = _comparisons(log, model, given and cards.precision, count)
-    by_sessions = sessions_section(cards, cap, log, tested_sessions, columns, comparisons)
+    wrong_model, wrong_machine = other_model(cards, log, comparisons), other_machine(cards, log)
+    other = f"model, {wrong_model}" if wrong_model else wrong_machine and f"machine, {wrong_machine}"
+    by_sessions = sessions_section(cards, cap, log, tested_sessions, columns, comparisons, other)
     by_length = length_section(trace, cap, cards, engine or NEEDS)
-    other = other_than(cards, log)
     held, held_from = _held(by_sessions, engine, other)
     costs = Costs(
         cards=cards,
@@ -218,7 +229,7 @@ def worksheet(
         accelerator=accelerator,
         cap=cap,
         costs=costs,
-        sections=(summary_section({section.key: section for section in sections}, cards, held, held_from), *sections),
+        sections=(summary_section({s.key: s for s in sections}, cards, held, held_from, not wrong_model), *sections),
         assumptions=tuple(assumptions),
         notes=(*model.notes, *_of_log(log, "notes", ()), *_of_trace(trace)),
         kv_format=kv_format,

@@ -13,7 +13,7 @@ COSTS = (
 )
 
 
-def summary_section(sections, cards, held, held_from):
+def summary_section(sections, cards, held, held_from, with_log):
     """The five numbers, each by the best knowledge that there is.
 
     Parameters
@@ -26,14 +26,15 @@ def summary_section(sections, cards, held, held_from):
         Sessions that they hold at the cap; None where it is not known.
     held_from : str
         How it is known.
+    with_log : bool
+        Whether a log, if there is one, is of this model.
 
     Returns
     -------
     Section
     """
-    weights = next(
-        (row for key in ("log", "files", "given", "computed") for row in _known(sections["weights"], key)), None
-    )
+    trusted = (*(("log",) if with_log else ()), "files", "given", "computed")
+    weights = next((row for key in trusted for row in _known(sections["weights"], key)), None)
     tokens, at_cap = sections["cap"]["tokens"], sections["cap"]["at_cap"].values[0]
     rows = (
         Row(
