@@ -850,16 +850,62 @@ def test_a_notebook_is_the_same_every_time_and_valid(small, log, trace):
     nbformat.validate(nbformat.reads(made[0], as_version=4))
 
 
+def changed_notebook(sheet, **changed):
+    """What the cells of a sheet's notebook compute and print when inputs of the first one are changed."""
+    book = nbformat.reads(notebook(sheet), as_version=4)
+    first, *others = [one.source for one in book.cells if one.cell_type == "code"]
+    names, printed = {}, io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(first, names)
+        assert changed.keys() <= names.keys()
+        names.update(changed)
+        exec("\n".join(others), names)
+    return names, printed.getvalue()
+
+
 def test_a_notebook_computes_anew_when_an_input_is_changed(small):
     """The cap of the first cell halved: twice the sessions, at half the cost."""
-    book = nbformat.reads(notebook(full(small, tested_sessions=None)), as_version=4)
-    names = {}
-    code = "\n".join(one.source for one in book.cells if one.cell_type == "code")
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(code.replace("CAP = '32768 token'", "CAP = '16384 token'"), names)
-    before = full(small, tested_sessions=None).costs
-    assert names["costs"].held.m_as("session") == pytest.approx(2 * before.held.m_as("session"), abs=1)
-    assert names["costs"].own < 0.55 * before.own
+    before = full(small, tested_sessions=None)
+    names, _ = changed_notebook(before, CAP="16384 token")
+    assert names["costs"].held.m_as("session") == pytest.approx(2 * before.costs.held.m_as("session"), abs=1)
+    assert names["costs"].own < 0.55 * before.costs.own
+
+
+@pytest.mark.parametrize(
+    "name, given",
+    [
+        ("CAP", "16384 token"),
+        ("COUNT", 2),
+        ("ACCELERATOR", "h200-sxm"),
+        ("KV_FORMAT", "fp8"),
+        ("UTILISATION", "0.5"),
+    ],
+)
+def test_what_was_measured_otherwise_is_left_out_of_a_changed_notebook(small, log, name, given):
+    """A load test tells nothing of another cap or of another card."""
+    sheet = full(small, log=dataclasses.replace(log, memory=None), tested_sessions=7)
+    same, printed = changed_notebook(sheet)
+    assert same["costs"].held.m_as("session") == 7
+    assert "left out" not in printed
+    changed, printed = changed_notebook(sheet, **{name: given})
+    assert changed["costs"].held == changed["cards"].sessions("vLLM", changed["cap"])
+    assert f"measured at another {name}: left out" in printed
+
+
+def test_weights_that_were_counted_follow_their_precision(small):
+    names, _ = changed_notebook(full(small), WEIGHT_PRECISION="1 byte/parameter")
+    assert names["cards"].weights.size == counted_weights(small, EIGHT_BIT).size
+
+
+def test_a_notebook_of_an_engine_that_does_not_serve_it(log):
+    """Then sessions are counted by what the model needs, as in the Markdown."""
+    settled = dataclasses.replace(log, memory=None, weights=None, ranks=(), cache=None, tokens=None, concurrency=None)
+    sheet = full(
+        read(DEEPSEEK), count=8, weight_precision=EIGHT_BIT, log=settled, kv_format="q8_0", tested_sessions=None
+    )
+    names, printed = changed_notebook(sheet)
+    assert "vLLM: not told" in printed
+    assert names["held"] == sheet["sessions"]["needs"].values[0]
 
 
 def test_a_model_of_a_gguf_file_is_read_from_there_again(small):
