@@ -4,12 +4,14 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -848,7 +850,7 @@ def test_a_shell_completes(typed, offered):
 README = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("line", re.findall(r"^costlib (?:kv|fit) .*", README, re.M))
+@pytest.mark.parametrize("line", re.findall(r"^costlib (?:kv|fit) book/.*", README, re.M))
 def test_the_commands_of_the_readme_answer(run, monkeypatch, line):
     monkeypatch.chdir(Path(__file__).parents[1])
     code, out, _ = run(*line.split()[1:])
@@ -862,7 +864,27 @@ def test_the_readme_shows_what_the_command_prints(run, monkeypatch):
     assert textwrap.dedent(shown).strip() in run(*first.split())[1]
 
 
+def test_the_readme_leads_to_a_filled_worksheet(run, monkeypatch, tmp_path):
+    shutil.copytree(Path(__file__).parents[1] / "book/samples", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    for line in re.search(r"cd book/samples\n((?:.*\n)+?)```", README)[1].splitlines():
+        program, *arguments = line.split()
+        if program == "python":
+            subprocess.run([sys.executable, *arguments], check=True)
+        else:
+            assert run(*arguments)[0] == 0, line
+    sheet = Path("sheet.md").read_text(encoding="utf-8")
+    numbers = [re.search(rf"^\| {number}\. .* \| (\S+)", sheet, re.M)[1] for number in range(1, 6)]
+    assert "not" not in numbers  # as in 'not known yet'
+
+
 def test_the_readme_says_how_many_architectures_are_read():
     known, right = re.search(r"of the (\d+) architectures .* (\d+) are read", README).groups()
     found = list(oracle.verdicts().values())
     assert (int(known), int(right)) == (len(found), found.count("right"))
+
+
+def test_a_table_is_text_in_a_notebook_too():
+    """rich would show it there by itself, and leave nothing to print."""
+    with mock.patch("rich.console._is_jupyter", return_value=True):
+        assert printed.table([("a", "1")], ["name", "value"]) == "name  value\na     1"

@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -31,7 +32,7 @@ from costlib import traces
 from costlib.arguments import ArgumentError
 from costlib.cli import main
 from costlib.schema import InputError
-from costlib.traces import prefixes, sources, statistics
+from costlib.traces import csv_files, prefixes, statistics
 from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen, plain
 from costlib.traces.distributions import Distribution
 from costlib.traces.prefixes import block_size, by_prefix
@@ -425,6 +426,13 @@ def test_sessions_from_prefixes_are_the_real_ones():
     assert sorted(told.values()) == sorted(real.values())
 
 
+def test_a_later_request_does_not_begin_the_session_of_an_earlier_one():
+    rows = [(0, 48, [1, 2, 3]), (1, 32, [1, 2]), (2, 64, [1, 2, 3, 4])]
+    table = table_of([{"request": n, "input_tokens": size, "output_tokens": 1, "blocks": b} for n, size, b in rows])
+    found = {row["request"]: row["session"] for row in by_prefix(table, 16).to_pyarrow().to_pylist()}
+    assert found[0] == found[2] != found[1]
+
+
 def test_a_shared_prompt_does_not_join_sessions():
     """Thirty users whose first message ends within the block after the system prompt."""
     rows = [
@@ -562,8 +570,8 @@ def test_lines_are_counted(tmp_path_factory, parts, stride):
     path = tmp_path_factory.mktemp("lines") / "text"
     path.write_text("".join(parts), newline="")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "STRIDE", stride)
-        found = sources._lines(path, "'none'")
+        patch.setattr(csv_files, "STRIDE", stride)
+        found = csv_files._lines(path, "'none'")
     assert found == sum(line != "" for line in re.split("\r\n|\r|\n", "".join(parts)))
 
 
@@ -654,6 +662,19 @@ def test_a_form_is_told_by_its_content(form, file):
         {"session": "b", "length": 114, "requests": 4},
     ]
     assert sorted(trace.requests.time.to_list()) == [1.7e9 + i for i in range(9)]
+
+
+@pytest.mark.parametrize("name", ["a[1].csv", "what? *.csv", "it's.csv", "ä ö.csv"])
+def test_a_name_is_no_pattern_and_no_sql(name, file):
+    assert traces.session_lengths(traces.read(file(as_csv(GOOD), name)).sessions).count == 2
+
+
+def test_a_pipe_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=[as_csv(GOOD)])
+    writer.start()
+    assert traces.session_lengths(traces.read(tmp_path / "pipe").sessions).count == 2
+    writer.join()
 
 
 def test_a_folder_and_a_pattern_are_one_trace(tmp_path):
@@ -909,6 +930,7 @@ NAMES_IN_USE = {
     "usageDetails.input": "input_tokens",
     "gen_ai.usage.cache_read.input_tokens": "cached_tokens",
     "attributes.gen_ai.usage.prompt_tokens": "input_tokens",
+    "usage.cache_read.input_tokens": "cached_tokens",
 }
 
 

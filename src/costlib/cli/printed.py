@@ -55,7 +55,8 @@ def table(rows, header=None, right=(), width=None):
     for row in rows:
         grid.add_row(*row)
     written = StringIO()
-    plain_text = {"color_system": None, "markup": False, "emoji": False, "highlight": False}
+    # A notebook would show a table of its own, and leave this one empty.
+    plain_text = {"color_system": None, "markup": False, "emoji": False, "highlight": False, "force_jupyter": False}
     Console(file=written, width=width or 100_000, **plain_text).print(grid)
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
 

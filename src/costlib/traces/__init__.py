@@ -1,9 +1,11 @@
 """Request and session traces of any size: how long sessions are, how they grow, wait, arrive and share prefixes.
 
-- :mod:`costlib.traces.sources`, :mod:`costlib.traces.spans`: from files to a DuckDB relation
-- :mod:`costlib.traces.columns`, :mod:`costlib.traces.requests`: which column is which, and which rows are requests
+- :mod:`costlib.traces.sources`, :mod:`costlib.traces.csv_files`, :mod:`costlib.traces.spans`: from files to a
+  :mod:`costlib.traces.source`, which DuckDB (:mod:`costlib.traces.engine`) reads
+- :mod:`costlib.traces.columns`, :mod:`costlib.traces.requests`: which column is which, and which rows are
+  requests; :mod:`costlib.traces.checks`: what became of every row
 - :mod:`costlib.traces.trace`: a file as tables of requests and sessions
-- :mod:`costlib.traces.grouping`: requests put into sessions
+- :mod:`costlib.traces.grouping`, :mod:`costlib.traces.prefixes`: requests put into sessions
 - :mod:`costlib.traces.statistics`, :mod:`costlib.traces.distributions`: what they come to
 - :mod:`costlib.traces.summaries`: all of it
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from costlib.traces.csv_files import lines_of_text
 from costlib.traces.requests import ZONED, ZONELESS
-from costlib.traces.sources import lines_of_text
 
 __all__ = ["Checks", "checked"]
 

@@ -79,8 +79,8 @@ def _with_ends(known, size, order):
     full = ibis.least((known.input_tokens / size).floor().cast("int64"), known.blocks.length())
     ends = known.mutate(
         full=full,
-        body=known.blocks[ibis.greatest(full, ibis.literal(1)) - 1],
-        tail=known.blocks[known.blocks.length() - 1],
+        body=known.blocks[(ibis.greatest(full, ibis.literal(1)) - 1).cast("int32")],  # Spark takes no longer index
+        tail=known.blocks[(known.blocks.length() - 1).cast("int32")],
     )
     before = ends.input_tokens.lag().over(ibis.window(group_by=ends.body, order_by=ends[order]))
     ends = ends.mutate(shrinks=(ends.input_tokens < before).fill_null(False).cast("int64"))
@@ -115,7 +115,7 @@ def _roots(links):
 
 def kept(table):
     """A table that the engine keeps as long as the connection, so that it is computed once."""
-    backend = table.get_backend()
-    if backend.supports_temporary_tables:
-        return backend.create_table(ibis.util.gen_name("costlib"), table, temp=True)
-    return table.cache()  # Spark; elsewhere Ibis drops what it caches when Python ends, too late for DuckDB
+    try:
+        return table.get_backend().create_table(ibis.util.gen_name("costlib"), table, temp=True)
+    except NotImplementedError:  # by Spark; elsewhere Ibis drops what it caches when Python ends, too late for DuckDB
+        return table.cache()

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 from costlib.schema import InputError
-from costlib.traces.sources import Source, text
+from costlib.traces.engine import text
+from costlib.traces.source import SAMPLE, Source
 
 __all__ = ["ZONED", "ZONELESS", "Reading", "requests_of", "seconds", "sessions_of"]
 
@@ -12,7 +13,6 @@ COUNTS = ("input_tokens", "output_tokens")  # without which a request is none
 SUMS = ("length", "requests", "input_tokens", "output_tokens")  # without which a session is none
 MOST_TOKENS = 10**9  # of one request; more is no count
 MOST_SUM = 10**15  # of a session
-SAMPLE = 2000  # rows from which the unit of a time is told
 WORDS = "date and time"
 ZONE = r":[\d.]+ ?([zZ]|[+-]\d\d(:?\d\d)?|[A-Za-z_]+(/[A-Za-z_]+)*)$"
 ZONED = "time with a zone"

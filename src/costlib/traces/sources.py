@@ -1,165 +1,39 @@
-"""From files to a DuckDB relation: which format they have, told by content, and which columns."""
+"""From a path to a source: which files, and which format they have, told by content."""
 
-import csv
 import gzip
 import json
 import re
 import shutil
 import sys
-import tempfile
-import weakref
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-import ibis
-import numpy as np
-
 from costlib.schema import InputError
-from costlib.traces.columns import AGAIN
+from costlib.traces.csv_files import HEAD, csv_source
+from costlib.traces.engine import LONGEST_OBJECT, quoted, readable, text
+from costlib.traces.source import SAMPLE, Column, Source
 
-__all__ = ["Column", "Source", "connect", "opened", "readable"]
+__all__ = ["opened"]
 
-HEAD = 2**20  # bytes that the format is told from
-LONGEST_OBJECT = 2**24  # bytes of an object of JSON
-LONGEST_LINE = 2**21  # bytes of a line of CSV; DuckDB notes longer ones, but not those beyond its buffer of 32 MB
-STRIDE = 2**23  # bytes: a line that is longer by LONGEST_LINE lies across a multiple of it
-SAMPLE = 2000  # objects from which the columns of JSON are told
-MIXED = "its lines end in different ways, some in CR LF and some in one of them; wanted one way throughout"
-DELIMITERS = (",", "\t", ";", "|")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a file: how DuckDB gets it, and what it is: text, integer, number, time, array or another type."""
-
-    sql: str
-    kind: str
-    top: str = ""  # the field of a JSON object that it is in
-    type: str = "VARCHAR"  # as which that is read
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Files of one format, their columns, and the function of DuckDB that reads them."""
-
-    where: str
-    files: tuple[str, ...]
-    format: str
-    columns: dict[str, Column]
-    reader: str
-    options: dict[str, str]
-    wrapped: str = "{}"  # a query around the reader, for rows that lie within others
-
-    def relation(self, names=(), **options):
-        """What stands after FROM, to read these columns."""
-        options = self.options | options
-        if self.format in ("JSON lines", "JSON array", "JSON objects"):
-            options["columns"] = _declared({self.columns[name].top: self.columns[name].type for name in names})
-        elif self.format == "CSV":
-            options["columns"] = _declared({name: column.type for name, column in self.columns.items()})
-        files = "[" + ", ".join(map(text, self.files)) + "]"
-        call = f"{self.reader}({', '.join([files, *(f'{k} = {v}' for k, v in options.items())])})"
-        return self.wrapped.format(call)
-
-    @property
-    def kind(self):
-        """What the files hold, in words."""
-        return self.format if self.wrapped == "{}" else "OpenTelemetry spans"
-
-    def with_numbers(self, names):
-        """The same, but numbers where a CSV has text: its reader is quick at those, and notes what is none."""
-        if self.format != "CSV":
-            return self
-        numbers = {name: replace(self.columns[name], kind="number", type="DOUBLE") for name in names}
-        return replace(self, columns=self.columns | numbers)
-
-
-def _declared(types):
-    return "{" + ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items()) + "}"
-
-
-class Scratch:
-    """A folder for what does not fit into memory, removed with this or when Python ends, by Ctrl-C, too."""
-
-    def __init__(self):
-        self.path = Path(tempfile.mkdtemp(prefix="costlib-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
-def connect(memory="1GB", threads=None):
-    """A DuckDB of our own in memory, which spills into a folder that goes with it.
-
-    Raises
-    ------
-    InputError
-        If the memory is no size.
-    """
-    scratch = Scratch()
-    more = {} if threads is None else {"threads": threads}
-    try:
-        connection = ibis.duckdb.connect(memory_limit=memory, temp_directory=str(scratch.path), **more)
-    except Exception as error:
-        raise InputError(f"memory = {memory!r}: {first_line(error)}; wanted a size such as 1GB") from None
-    connection.costlib_scratch = scratch
-    connection.raw_sql("SET TimeZone = 'UTC'")  # of times that do not say theirs
-    return connection
-
-
-@contextmanager
-def readable(where):
-    """What DuckDB says of a file that it cannot read, as an error of ours; and its word for Ctrl-C, as Python's."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.Error as error:
-        raise InputError(f"{where}: {_said(error)}") from None
-    except RuntimeError as error:
-        if "interrupted" not in str(error):
-            raise
-        raise KeyboardInterrupt from None
-
-
-def _said(error):
-    said = str(error)
-    if "maximum_object_size" in said or "Maximum line size" in said:
-        return f"has a line of more than {LONGEST_OBJECT:,} bytes; wanted one record a line"
-    if "Malformed JSON" in said:
-        place = re.search(r"at byte .*", said)
-        return (
-            f"no JSON to its end, {place[0].split('. ')[0] if place else first_line(error)}; it may have been cut off"
-        )
-    if "state machine" in said:
-        return MIXED
-    if "magic bytes" in said:
-        return "no Parquet to its end; it may have been cut off"
-    if "Out of Memory" in said:
-        return f"needs more memory than it may use; give more with --memory ({first_line(error)})"
-    return first_line(error)
-
-
-def first_line(error):
-    """What DuckDB says first, without its name for the kind of error."""
-    return re.sub(r"^[\w ]*Error: ", "", str(error).strip().partition("\n")[0])[:300]
+PACKED = {"none": "", "gzip": ", packed"}
+WANTED = "wanted a trace: CSV, JSON lines, a JSON array, Parquet or OpenTelemetry spans"
 
 
 def opened(connection, path):
     """The source that a path names: a file, a folder, a pattern, or - for standard input."""
     where, files = _files(connection, path)
-    heads = {file: _head(file, where) for file in files}
+    heads = {file: _head(file) for file in files}
     formats = {file: _format(head, file) for file, (head, _) in heads.items()}
     first = files[0]
     for file in files[1:]:
-        if formats[file] != formats[first]:
-            both = " and ".join(f"{formats[one]} ({Path(one).name})" for one in (first, file))
+        if (formats[file], heads[file][1]) != (formats[first], heads[first][1]):
+            both = " and ".join(f"{formats[f]}{PACKED[heads[f][1]]} ({Path(f).name})" for f in (first, file))
             raise InputError(f"{where}: holds {both}; wanted one format")
     head, compression = heads[first]
     with readable(where):
         if formats[first] == "Parquet":
             return _parquet(connection, where, files)
         if formats[first] == "CSV":
-            return _csv(where, files, heads)
+            return csv_source(where, files, heads)
         return _json(connection, where, files, formats[first], compression)
 
 
@@ -168,11 +42,11 @@ def _files(connection, path):
     if str(path) == "-":
         if sys.stdin is None:
             raise InputError("standard input: is closed")
-        copy = connection.costlib_scratch.path / "input"
-        with copy.open("wb") as out:
-            shutil.copyfileobj(sys.stdin.buffer, out)
-        return "standard input", (str(copy),)
+        return "standard input", (_copied(connection, sys.stdin.buffer),)
     place = Path(path)
+    if place.is_fifo():
+        with place.open("rb") as pipe:
+            return str(path), (_copied(connection, pipe),)
     if place.is_dir():
         inside = sorted(p for p in place.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
         if not inside:
@@ -189,7 +63,15 @@ def _files(connection, path):
     raise InputError(f"{path}: no such file")
 
 
-def _head(file, where):
+def _copied(connection, stream):
+    """What can be read once, as a file that can be read again."""
+    copy = connection.costlib_scratch.path / "input"
+    with copy.open("wb") as out:
+        shutil.copyfileobj(stream, out)
+    return str(copy)
+
+
+def _head(file):
     """The first bytes of a file, unpacked, and how it is packed."""
     try:
         with open(file, "rb") as raw:
@@ -206,9 +88,7 @@ def _head(file, where):
 def _format(head, file):
     """What a file is, told from its first bytes."""
     if not head:
-        raise InputError(
-            f"{file}: is empty; wanted a trace: CSV, JSON lines, a JSON array, Parquet or OpenTelemetry spans"
-        )
+        raise InputError(f"{file}: is empty; {WANTED}")
     if head[:4] == b"PAR1":
         return "Parquet"
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -216,9 +96,7 @@ def _format(head, file):
             raise InputError(f"{file}: JSON in UTF-16; wanted UTF-8, as iconv -f UTF-16 -t UTF-8 writes it")
         return "CSV"
     if b"\0" in head or head[:4] == b"\x28\xb5\x2f\xfd":
-        raise InputError(
-            f"{file}: a binary file; wanted a trace: CSV, JSON lines, a JSON array, Parquet or OpenTelemetry spans"
-        )
+        raise InputError(f"{file}: a binary file; {WANTED}")
     shown = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not shown:
         raise InputError(f"{file}: has nothing but white space")
@@ -235,93 +113,6 @@ def _is_object(line):
         return isinstance(json.loads(line), dict)
     except ValueError:
         return False
-
-
-def _csv(where, files, heads):
-    headers = {file: _header(head, file) for file, (head, _) in heads.items()}
-    for file, (_, compression) in heads.items():
-        _refuse_endless_lines(file, compression)
-    first = files[0]
-    encoding, skip, delimiter, names = headers[first]
-    for file, header in headers.items():
-        if header != headers[first]:
-            raise InputError(
-                f"{where}: {Path(file).name} has other columns than {Path(first).name}; wanted the same in each"
-            )
-    options = {
-        "auto_detect": "false",
-        "header": "true",
-        "skip": str(skip),
-        "delim": text(delimiter),
-        "quote": "'\"'",
-        "escape": "'\"'",
-        "encoding": text(encoding),
-        "compression": text(heads[first][1]),
-        "max_line_size": str(LONGEST_LINE),
-        "ignore_errors": "true",
-    }
-    columns = {name: Column(quoted(name), "text") for name in names}
-    return Source(where, files, "CSV", columns, "read_csv", options)
-
-
-def _refuse_endless_lines(file, compression):
-    """Refuse a file with a line that DuckDB's reader of CSV would pass over without a word."""
-    with gzip.open(file) if compression == "gzip" else open(file, "rb") as read:
-        place = 0
-        while ahead := read.read(LONGEST_LINE):
-            if len(ahead) == LONGEST_LINE and b"\n" not in ahead and b"\r" not in ahead:
-                where = f"a line of more than {LONGEST_LINE:,} bytes at byte {place:,}"
-                raise InputError(f"{file}: has {where}; wanted one record a line")
-            place += STRIDE
-            read.seek(place)
-
-
-def lines_of_text(source):
-    """How many lines of a CSV have something in them, its headers among them; None where they are not in bytes."""
-    if source.options["encoding"] != "'utf-8'":
-        return None
-    return sum(_lines(file, source.options["compression"]) for file in source.files)
-
-
-def _lines(file, compression):
-    number, ended = 0, True
-    with gzip.open(file) if compression == "'gzip'" else open(file, "rb") as read:
-        while chunk := read.read(STRIDE):
-            marks = np.frombuffer(chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), np.uint8) == ord("\n")
-            begins = ~marks & np.concatenate([[ended], marks[:-1]])
-            number, ended = number + int(np.count_nonzero(begins)), bool(marks[-1])
-    return number
-
-
-def _header(head, file):
-    """Encoding, lines before the header, delimiter, and the names of the columns."""
-    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-    shown = head.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace")
-    lines = shown.splitlines()
-    skip = next(i for i, line in enumerate(lines) if line.strip())
-    if len(head) == HEAD and len(lines) == skip + 1:
-        raise InputError(f"{file}: its first line has more than {HEAD:,} bytes; wanted a header and one record a line")
-    if '"' not in shown and len(set(re.findall("\r\n|\r|\n", shown.removesuffix("\r")))) > 1:
-        raise InputError(f"{file}: {MIXED}")
-    split = {delimiter: next(csv.reader([lines[skip]], delimiter=delimiter)) for delimiter in DELIMITERS}
-    delimiter = max(DELIMITERS, key=lambda delimiter: len(split[delimiter]))
-    names = [name.strip() for name in split[delimiter]]
-    if any(re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", name, re.IGNORECASE) for name in names):
-        raise InputError(
-            f"{file}: its first line, {lines[skip][:60]!r}, holds numbers; wanted the names of the columns"
-        )
-    return encoding, skip, delimiter, tuple(_told_apart(names))
-
-
-def _told_apart(names):
-    """Names of which none is empty, and none the same as another."""
-    seen = set()
-    for i, name in enumerate(names, 1):
-        name = name or f"column {i}"
-        while name.lower() in seen:
-            name += AGAIN
-        seen.add(name.lower())
-        yield name
 
 
 def _json(connection, where, files, format, compression):
@@ -388,13 +179,3 @@ def _typed(connection, source, name, sql, type):
             "array": type.is_array(),
         }
         yield name, Column(sql, next((kind for kind, is_it in kinds.items() if is_it), str(type)))
-
-
-def quoted(name):
-    """A name as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value):
-    """A text as SQL writes it."""
-    return "'" + value.replace("'", "''") + "'"

@@ -10,7 +10,8 @@ https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
 from dataclasses import replace
 
 from costlib.schema import InputError
-from costlib.traces.sources import SAMPLE, Column, text
+from costlib.traces.engine import text
+from costlib.traces.source import SAMPLE, Column
 
 __all__ = ["is_of_spans", "spans_of"]
 

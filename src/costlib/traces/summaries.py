@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from costlib.schema import InputError
 from costlib.traces.distributions import CutOff, Distribution, distribution
+from costlib.traces.engine import readable
 from costlib.traces.prefixes import kept
-from costlib.traces.sources import readable
 from costlib.traces.statistics import (
     Growth,
     burstiness,

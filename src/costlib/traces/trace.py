@@ -10,10 +10,11 @@ import ibis
 from costlib.schema import InputError, nearest
 from costlib.traces.checks import Checks, checked
 from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen
+from costlib.traces.engine import connect, quoted, readable
 from costlib.traces.grouping import by_gap, sessions
 from costlib.traces.prefixes import block_size, by_prefix
 from costlib.traces.requests import requests_of, sessions_of
-from costlib.traces.sources import connect, opened, quoted, readable
+from costlib.traces.sources import opened
 from costlib.traces.spans import is_of_spans, spans_of
 
 __all__ = ["Trace", "read"]

@@ -1,6 +1,7 @@
 """What accelerators hold beside a model's weights: the state of a token, of a session, and how many sessions."""
 
 import bisect
+import math
 from dataclasses import dataclass, field
 
 from costlib import capacity
@@ -8,31 +9,80 @@ from costlib.arguments import ArgumentError
 from costlib.hardware import Accelerator
 from costlib.model_config import ModelConfig, Refused
 from costlib.model_config.engines import sglang, vllm
+from costlib.model_config.fields import TOKENS
 from costlib.model_config.llama_cpp import llama_cpp
 from costlib.model_config.rank import Rank
 from costlib.model_config.weights import Weights
 from costlib.units import Quantity, show
 
-__all__ = ["ENGINES", "NEEDS", "Cards", "engine_of", "other_than", "settings_of"]
+__all__ = [
+    "ENGINES",
+    "NEEDS",
+    "Cards",
+    "engine_of",
+    "loaded",
+    "other_machine",
+    "other_model",
+    "ranks_of",
+    "settings_of",
+]
 
 NEEDS = "the model needs"
 ENGINES = ("vLLM", "SGLang", "llama.cpp")
 OF_LOGS = {"vllm": "vLLM", "sglang": "SGLang", "llama.cpp": "llama.cpp", "ollama": "llama.cpp"}
 SETTINGS = {"vLLM": "batched_tokens", "llama.cpp": "micro_batch"}  # of a log, as the engines' functions have them
 SAME = 0.1  # of a card's memory: a process sees a few per cent less than the driver
+FAR = 0.15  # of what is predicted: no padding and no rounding explains it
 MANY = 10**6  # sessions: more than any pool holds
 
 
-def other_than(cards, log):
+def other_model(cards, log, comparisons):
+    """Why a log cannot be of this model, stored so; None where it can be."""
+    if log is None:
+        return None
+    weights, _ = loaded(log, cards.count, cards.weights.size)
+    if weights is not None and weights < (1 - FAR) * cards.weights.size:
+        return f"whose weights are {show(weights, 'GB', 3)}, not {show(cards.weights.size, 'GB', 3)}"
+    for one in comparisons:
+        if one.what != "weights" and abs(one.difference or 0) > FAR and one.explanation.startswith("not explained"):
+            share = show(Quantity(1 + one.difference, ""), "percent", 3)
+            return f"as its {one.what} {'are' if one.what.endswith('s') else 'is'} {share} of what is predicted"
+    return None
+
+
+def other_machine(cards, log):
     """Why a log is of another machine than this one; None where it is of such a one, or does not say."""
     if log is None:
         return None
-    ranks = log.settings.get("tensor_parallel", cards.count)
+    ranks = ranks_of(log) or cards.count
     if ranks != cards.count:
         return f"{show(Quantity(ranks, 'accelerator'))} to a copy"
     if log.memory is None or abs(log.memory / cards.accelerator.memory - 1) <= SAME:
         return None
     return f"{show(log.memory, 'GB', 3)} to a card"
+
+
+def ranks_of(log):
+    """Accelerators that share one copy of the model, by a log that states it."""
+    stated = [log.settings[name] for name in ("tensor_parallel", "pipeline_parallel") if name in log.settings]
+    return math.prod(stated) if stated else None
+
+
+def loaded(log, count, stored=None):
+    """Weights on all ranks, by a log, and how many of them speak; those that do not are taken to load as much.
+
+    A log that does not state how many ranks there are is of one that has them all, if they are nearer to what is
+    stored so.
+    """
+    if log is None or log.weights is None:
+        return None, count
+    speak = sum(rank.weights is not None for rank in log.ranks)
+    if not 0 < speak < count or engine_of(log) == "llama.cpp":
+        return log.weights, count
+    every = log.weights * count / speak
+    if ranks_of(log) is None and stored is not None and stored**2 < log.weights * every:
+        return log.weights, count
+    return every, speak
 
 
 def settings_of(log):
@@ -100,10 +150,14 @@ class Cards:
         room = self.room if room is None else room
         if column == "SGLang":
             return Quantity(float(self._slots(tokens, room)), "session")
-        if column == "llama.cpp":
-            return capacity.resident_sequences(room * self.count, self._reserved(column, tokens).total)
-        state = self._rank(tokens).state(tokens.m_as("token")) if column == NEEDS else None
-        return capacity.resident_sequences(room, state or self._reserved(column, tokens).total)
+        return capacity.resident_sequences(room, self.on_each(column, tokens)).to("session")
+
+    def on_each(self, column, tokens):
+        """State of one session on each accelerator."""
+        if column == NEEDS:
+            return self._rank(tokens).state(tokens.m_as("token"))
+        reserved = self._reserved(column, tokens).total
+        return reserved / self.count if column == "llama.cpp" else reserved
 
     def copies(self, tokens):
         """How many times the accelerators store each byte of state between them."""
@@ -113,10 +167,10 @@ class Cards:
     def lacks(self, column, tokens):
         """Why an engine does not serve this; None where it does."""
         try:
-            self.kept(column, tokens)
+            _, _, total = self.kept(column, tokens)
         except (ArgumentError, Refused) as error:
             return str(error)
-        return None
+        return None if total.magnitude > 0 else f"of {show(tokens, digits=15)} it keeps nothing"
 
     def assumptions(self, column, tokens):
         """Settings of an engine that were taken for granted."""
@@ -141,4 +195,5 @@ class Cards:
         def taken(sessions):
             return self._reserved("SGLang", tokens, sessions).total.m_as("byte")
 
-        return bisect.bisect_right(range(1, MANY), room.m_as("byte") * (1 + 1e-12), key=taken)
+        most = min(MANY, int(TOKENS[1] / tokens.m_as("token")))
+        return bisect.bisect_right(range(1, most + 1), room.m_as("byte") * (1 + 1e-12), key=taken)

@@ -1,0 +1,92 @@
+"""The DuckDB that reads files on this machine: its memory, its folder, and what its errors mean."""
+
+import re
+import shutil
+import tempfile
+import weakref
+from contextlib import contextmanager
+from pathlib import Path
+
+import ibis
+
+from costlib.schema import InputError
+
+__all__ = ["LONGEST_OBJECT", "MIXED", "connect", "quoted", "readable", "text"]
+
+LONGEST_OBJECT = 2**24  # bytes of an object of JSON
+MIXED = "its lines end in different ways, some in CR LF and some in one of them; wanted one way throughout"
+
+
+class Scratch:
+    """A folder for what does not fit into memory, removed with this or when Python ends, by Ctrl-C, too."""
+
+    def __init__(self):
+        self.path = Path(tempfile.mkdtemp(prefix="costlib-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+def connect(memory="1GB", threads=None):
+    """A DuckDB of our own in memory, which spills into a folder that goes with it.
+
+    Raises
+    ------
+    InputError
+        If the memory is no size.
+    """
+    scratch = Scratch()
+    more = {} if threads is None else {"threads": threads}
+    try:
+        connection = ibis.duckdb.connect(memory_limit=memory, temp_directory=str(scratch.path), **more)
+    except Exception as error:
+        raise InputError(f"memory = {memory!r}: {first_line(error)}; wanted a size such as 1GB") from None
+    connection.costlib_scratch = scratch
+    connection.raw_sql("SET TimeZone = 'UTC'")  # of times that do not say theirs
+    return connection
+
+
+@contextmanager
+def readable(where):
+    """What DuckDB says of a file that it cannot read, as an error of ours; and its word for Ctrl-C, as Python's."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise InputError(f"{where}: {_said(error)}") from None
+    except RuntimeError as error:
+        if "interrupted" not in str(error):
+            raise
+        raise KeyboardInterrupt from None
+
+
+def _said(error):
+    said = str(error)
+    if "maximum_object_size" in said or "Maximum line size" in said:
+        return f"has a line of more than {LONGEST_OBJECT:,} bytes; wanted one record a line"
+    if "Malformed JSON" in said:
+        place = re.search(r"at byte .*", said)
+        return (
+            f"no JSON to its end, {place[0].split('. ')[0] if place else first_line(error)}; it may have been cut off"
+        )
+    if "state machine" in said:
+        return MIXED
+    if "magic bytes" in said:
+        return "no Parquet to its end; it may have been cut off"
+    if "Out of Memory" in said:
+        return f"needs more memory than it may use; give more with --memory ({first_line(error)})"
+    return first_line(error)
+
+
+def first_line(error):
+    """What DuckDB says first, without its name for the kind of error."""
+    return re.sub(r"^[\w ]*Error: ", "", str(error).strip().partition("\n")[0])[:300]
+
+
+def quoted(name):
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value):
+    """A text as SQL writes it."""
+    return "'" + value.replace("'", "''") + "'"
