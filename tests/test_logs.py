@@ -1269,6 +1269,15 @@ def test_what_a_log_states_is_not_explained_away(drafting, ranks, stored, tokens
     assert row.explanation.startswith("not explained")
 
 
+@pytest.mark.parametrize("stored, keys", [("bfloat16", 6.1036), ("float8_e4m3fn", 3.0518)])
+def test_a_format_that_sglang_allocated_is_not_explained_away(stored, keys):
+    pool = "[2026] KV Cache is allocated. dtype: torch.{0}, #tokens: 100000, K size: {1:.2f} GB, V size: {1:.2f} GB\n"
+    assert compared(logged(pool.format(stored, keys)), LLAMA_8B)[0].explanation == AS_PREDICTED
+    said = "server_args=ServerArgs(model_path='m', tp_size=1)\n"
+    assert not compared(logged(said + pool.format(stored, keys / 2)), LLAMA_8B)[0].closed
+    assert compared(logged(pool.format(stored, keys / 2)), LLAMA_8B)[0].explanation == "heads are split over 2 ranks"
+
+
 def test_what_the_user_states_is_not_explained_away():
     (row,) = compared(logged(v1(69.66, 2 * 652_144)), dense(28, 8, 128, heads=16), kv_precision=precision_of("bf16"),
                       tensor_parallel=1)  # fmt: skip
@@ -1415,6 +1424,33 @@ def test_cells_that_slots_share_give_the_slope_of_all():
     runs = [logged(f"llama_context: kv_unified = true\n{cells(n / 8, n, 32, seqs='4/1')}") for n in (4096, 8192)]
     assert fitted(runs).growth.m_as("KiB/token") == pytest.approx(128)
     assert fitted(runs).what == "the cells that 4 slots share"
+
+
+HYBRID = hybrid()
+ABSURD = {name: text for name, (_, text, _) in SEEN.items()} | {"V22": CASES["V22"][1]}
+ABSURD["arguments"] = (
+    STATED.format("None", 1, "auto") + "(Worker_TP0 pid=1) Model loading took 15.00 GiB and 3 seconds\n"
+    "Block size is set to 16\nOverriding num_gpu_blocks=5 with num_gpu_blocks_override=6\n" + v1(10, 81_920, 4096, 20.0)
+)
+ABSURD["arguments of SGLang"] = (
+    "server_args=ServerArgs(model_path='m', tp_size=8, dp_size=8, enable_dp_attention=True, page_size=16)\n"
+    + sglang(1600, "1.00", "max_total_num_tokens=1600, max_running_requests=4, context_len=1600\n")
+)
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_absurd_numbers_are_read_or_refused(name):
+    """Each number of a log in turn is nothing, one, or very many: there is an answer, or a reason."""
+    text = ABSURD[name]
+    for found in re.finditer(r"(?<![\w.])\d[\d,.]*", text):
+        for number in ("0", "999999999999"):
+            with contextlib.suppress(InputError):
+                log = logged(text[: found.start()] + number + text[found.end() :])
+                for model in (LLAMA_8B, HYBRID):
+                    compared(log, model)
+                    log.sessions(quantity("1000 token"), model)
+                log.sessions()
+                point(log)
 
 
 # The tables

@@ -197,7 +197,7 @@ class Log:
             return min(self.tokens.m_as("token") // context, self.sequences or self.settings["recurrent_slots"])
         if not plain or self.tokens is None:
             return None
-        block = 1 if self.block is None else self.block.m_as("token")
+        block = 1 if self.block is None else max(1, self.block.m_as("token"))
         return self.tokens.m_as("token") // (math.ceil(context / block) * block)
 
     def _printed(self, context):

@@ -148,7 +148,10 @@ def assembled(found):
 def _settings(found):
     settings = found.lasts(SETTINGS)
     if found.has("attention_replicas"):
-        settings["attention_parallel"] = max(1, settings.get("tensor_parallel", 1) // settings.get("data_parallel", 1))
+        replicas = settings.get("data_parallel") or 1
+        settings["attention_parallel"] = max(1, settings.get("tensor_parallel", 1) // replicas)
+    if found.has("stored"):
+        settings["allocated_format"] = found.last("stored")
     if found.has("slots"):
         settings["recurrent_slots"] = found.least("slots")
     return settings
