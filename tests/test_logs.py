@@ -687,7 +687,13 @@ MIXED = "several engines write into this log at once, and their figures are mixe
 
 
 @pytest.mark.parametrize(
-    "one, other", [("(EngineCore_DP0 pid=187) ", "(EngineCore_DP0 pid=188) "), ("svc-a-1  | ", "svc-b-1  | ")]
+    "one, other",
+    [
+        ("(EngineCore_DP0 pid=187) ", "(EngineCore_DP0 pid=188) "),
+        ("svc-a-1  | ", "svc-b-1  | "),
+        ("[pod/a/vllm] ", "[pod/b/vllm] "),
+        ("[53871] 0.00.039.249 I ", "[53872] 0.00.039.806 I "),
+    ],
 )
 def test_engines_that_write_at_once_are_said_to(one, other):
     first = [one + line for line in RUN_20K.splitlines(keepends=True)]
@@ -813,6 +819,19 @@ def test_sessions_are_whole_contexts():
     assert log.sessions(quantity("4096 token")).magnitude == 7  # 1,952 blocks, 256 each
     assert logged(RUN_29K).sessions().magnitude == 0
     assert log.sessions(quantity("1 token")).magnitude == 1952
+
+
+def test_a_pool_that_one_sequence_does_not_fit_holds_none():
+    log = logged(SEEN["vLLM with DeepSeek V4"][1])
+    assert log.sessions().magnitude == 0
+    assert log.sessions(quantity("8192 token")) is None
+
+
+def test_a_pool_without_layers_is_no_measure():
+    """https://github.com/ggml-org/llama.cpp/issues/26654: each sequence has a cache of its own, whatever is shared."""
+    text = "llama_context: kv_unified = true\nllama_context: n_seq_max = 4\nllama_context: n_ctx_seq = 4096\n"
+    log = logged(text + "llama_kv_cache: size = 0.00 MiB (4096 cells, 0 layers, 4/1 seqs)\n")
+    assert (log.tokens, log.hybrid, log.sessions().magnitude) == (None, True, 4)
 
 
 def test_the_tokens_of_a_hybrid_are_no_measure():
@@ -1170,6 +1189,13 @@ def test_vllm_that_finds_its_card_in_use(device):
     )
     assert (log.refused, log.utilisation) == ("less of the card is free than it may use", 0.95)
     assert log.memory.m_as("GiB") == pytest.approx(47.38)
+
+
+def test_blocks_of_a_trial_are_not_given():
+    """https://github.com/vllm-project/vllm/pull/39559: it measures CUDA graphs with a pool of so many blocks."""
+    text = "Overriding num_gpu_blocks={} with num_gpu_blocks_override=512\n" + v1(6.9, 89_760, 262_144, 1.36)
+    assert not any("was given" in note for note in logged(text.format(0)).notes)
+    assert any("was given: 512" in note for note in logged(text.format(7000)).notes)
 
 
 def test_a_pool_below_nothing_is_a_refusal():

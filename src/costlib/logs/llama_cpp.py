@@ -106,7 +106,7 @@ def assembled(found):
     """The fields of a log, from the readings of one start-up."""
     main, drafts = main_and_drafts(contexts(found))
     made = main["pools"]
-    full = [pool for pool in made if pool["kind"] == "full"]
+    full = [pool for pool in made if pool["kind"] == "full" and pool["layers"] != 0]
     largest = max(full, key=lambda pool: pool["tokens"] or 0, default={})
     _note(found, main, drafts)
     slots = _slots(found, main, largest)
@@ -122,7 +122,7 @@ def assembled(found):
         "refused": "a buffer could not be allocated" if found.has("nothing_left") and not made else None,
         "settings": _settings(main, slots),
         "pools": [*made, *({**pool, "kind": "draft"} for draft in drafts for pool in draft["pools"])],
-        "hybrid": any(pool["kind"] != "full" for pool in made) if made else None,
+        "hybrid": any(pool not in full for pool in made) if made else None,
         "layered": True,
     }
 

@@ -110,7 +110,9 @@ LINES = (
         "0.6.2 to 0.27",
     ),
     Line(
-        "num_gpu_blocks_override=", r"Overriding num_gpu_blocks=.*num_gpu_blocks_override=<override:n>", "0.2 to 0.27"
+        "num_gpu_blocks_override=",
+        r"Overriding num_gpu_blocks=(?!0 ).*num_gpu_blocks_override=<override:n>",
+        "0.2 to 0.27",
     ),
     Line(
         "Setting attention block size",
