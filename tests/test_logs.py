@@ -1305,9 +1305,12 @@ def test_a_format_that_sglang_allocated_is_not_explained_away(stored, keys):
 
 
 def test_what_the_user_states_is_not_explained_away():
-    (row,) = compared(logged(v1(69.66, 2 * 652_144)), dense(28, 8, 128, heads=16), kv_precision=precision_of("bf16"),
-                      tensor_parallel=1)  # fmt: skip
+    """But of ranks, which a worksheet takes from the cards that are asked for."""
+    model, bf16 = dense(28, 8, 128, heads=16), precision_of("bf16")
+    (row,) = compared(logged(v1(69.66, 652_144 // 2)), model, kv_precision=bf16, tensor_parallel=1)
     assert not row.closed
+    (row,) = compared(logged(v1(69.66, 652_144)), model, kv_precision=bf16, tensor_parallel=2)
+    assert row.explanation == "heads are not split over ranks"
 
 
 def test_states_are_kept_once_where_nothing_is_speculated_or_cached():

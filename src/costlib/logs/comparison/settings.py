@@ -55,9 +55,9 @@ def _speaking(log):
     return max(groups.values(), default=1)
 
 
-def other_ranks(log, given, model, ranks):
-    """Numbers of ranks over which a model may be split; of those that change nothing, the least; none where stated."""
-    if given or "tensor_parallel" in log.settings:
+def other_ranks(log, model, ranks):
+    """Ranks over which a model may be split; of those that change nothing, the least; none where the log states it."""
+    if "tensor_parallel" in log.settings:
         return []
     heads = max((cache.heads for cache in model.caches), default=1)
     return [n for n in RANKS if n != ranks and (model.states or n < 2 * heads and min(n, heads) != min(ranks, heads))]
