@@ -58,7 +58,8 @@ class Line:
         From which version or source it is known.
     role : str
         ``begins``: the first line of a start-up; ``loads``: one of a new start-up, if the one before has come to its
-        end; ``server``: said once, before several; ``runs``: of a server at work; empty: of a start-up.
+        end; ``model``: a file that llama.cpp opens, of a model or of its draft; ``server``: said once, before several;
+        ``runs``: of a server at work; empty: of a start-up.
     """
 
     key: str
