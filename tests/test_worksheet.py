@@ -363,6 +363,20 @@ def test_the_engines_limit_is_a_cap_too(small, log):
     assert "the engine's limit" in sheet["cap"]["tokens"].source
 
 
+def test_a_name_that_says_how_weights_are_stored_is_heeded_where_the_file_is_silent(small):
+    """Its weights would be counted as twice as large as they are."""
+    assert not any("its name" in text for text in worksheet(small, "h100-sxm").assumptions)
+    sheet = worksheet(read(NEMOTRON), "h200-sxm", 8, CAP)
+    assert any("though its name says FP8: --weight-precision" in text for text in sheet.assumptions)
+
+
+def test_blocks_of_two_sizes_are_said_as_such():
+    assert (
+        "vLLM: blocks of 16 and of 32 tokens; at most 8,192 tokens a step."
+        in worksheet(read(GEMMA), "h100-sxm", cap=CAP)["per_token"].says
+    )
+
+
 def test_without_any_limit_a_cap_is_wanted(small):
     with pytest.raises(ArgumentError, match="cap = None"):
         worksheet(dataclasses.replace(small, context_limit=None), "h100-sxm")
@@ -1096,6 +1110,7 @@ def test_bad_input_is_a_sentence_and_exit_code_2(run, files, asked, message):
         ("--price-date", "2026-13"),
         ("--price-date", "2026-02-30"),
         ("--session-requests", "0"),
+        ("--tested-sessions", "99999999999999999999"),
     ],
 )
 def test_options_are_checked(run, files, option, given):

@@ -78,7 +78,8 @@ def worksheet(
     column: Column = (),
     session: SessionRule = None,
     tested_sessions: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Sessions that ran at once in a load test at the cap.")
+        int | None,
+        typer.Option(min=1, max=1_000_000, metavar="N", help="Sessions that ran at once in a load test at the cap."),
     ] = None,
     weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
     weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
