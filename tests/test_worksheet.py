@@ -600,6 +600,13 @@ def test_attention_is_in_the_floors_where_contexts_are_known(small):
     assert cost_of(known, "decode_floor").values[0] > cost_of(bare, "decode_floor").values[0]
 
 
+def test_no_context_is_beyond_the_cap(small):
+    """A trace from before there was one."""
+    asked = {**SESSION, "prompts": quantity("1e8 token") / quantity("1 session")}
+    sheet = full(small, session={**asked, "requests": quantity("100") / quantity("1 session")})
+    assert sheet.costs.floors.context == CAP
+
+
 def test_a_mixture_reads_the_experts_that_its_tokens_choose():
     """Of one token the active weights, of many nearly all."""
     one, many = (
