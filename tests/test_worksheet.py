@@ -1038,6 +1038,23 @@ def test_a_pipe_is_written_to_and_not_replaced(run, files):
     os.close(reader)
 
 
+@pytest.mark.parametrize("form", ["markdown", "json", "notebook"])
+def test_a_name_that_is_no_text_is_written_all_the_same(run, files, form):
+    config = files / "w\udcff|`y`.json"
+    config.write_text(json.dumps(SMALL))
+    target = files / f"sheet.{form}"
+    code, _, err = run(config, "--accelerator", "h100-sxm", "--format", form, "--output", target)
+    assert (code, err) == (0, "")
+    written = target.read_text(encoding="utf-8")
+    assert form == "markdown" or json.loads(written)
+
+
+def test_layers_are_not_split_over_more_cards_than_there_are_layers():
+    held = worksheet(read(GEMMA), "h100-sxm", 64, CAP)["sessions"]["llama.cpp"]
+    assert not held.known
+    assert held.missing == "it splits layers; wanted at most 30 accelerators"
+
+
 def test_a_dash_is_standard_output(run, files, monkeypatch):
     monkeypatch.chdir(files)
     code, out, _ = run("config.json", "--accelerator", "h100-sxm", "--output", "-")

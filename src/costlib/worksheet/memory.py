@@ -166,6 +166,8 @@ class Cards:
 
     def lacks(self, column, tokens):
         """Why an engine does not serve this; None where it does."""
+        if column == "llama.cpp" and self.count > self.model.layers:
+            return f"it splits layers; wanted at most {self.model.layers} accelerators"
         try:
             _, _, total = self.kept(column, tokens)
         except (ArgumentError, Refused) as error:

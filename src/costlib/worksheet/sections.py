@@ -55,7 +55,10 @@ def _says_of_state(cards, tokens, columns):
         share = show(beside / total, "percent", 2)
         yield f"Growth is not the whole truth: {share} of such a session do not grow: windows, and states."
     if cards.count > 1:
-        yield f"What engines reserve is summed over {cards.count} cards; heads that do not split are repeated."
+        yield (
+            f"What engines reserve is summed over {cards.count} cards. Heads are split over them, and repeated where "
+            "they do not split, also in the sessions by need; llama.cpp splits layers."
+        )
     for column in columns[1:]:
         why = cards.lacks(column, tokens)
         settings = "; ".join(cards.assumptions(column, tokens) if not why else ())
