@@ -16,6 +16,7 @@ LINES = (
     ),
     Line("server_args=", r"\btp_size=<tensor_parallel:n>"),
     Line("server_args=", r"\bdp_size=<data_parallel:n>"),
+    Line("server_args=", r"\benable_dp_attention=(?P<attention_replicas>True)", "0.4 to 0.6"),
     Line("server_args=", r"\bkv_cache_dtype=['\"](?P<kv_format>\w+)"),
     Line("server_args=", r"\bmem_fraction_static=<utilisation:share>"),
     Line("server_args=", r"\bspeculative_algorithm=['\"](?P<drafting>\w+)"),
@@ -69,6 +70,11 @@ LINES = (
         r"liding window memory pool\. full_layer_tokens=<full_tokens:n>, swa_layer_tokens=<window_tokens:n>",
         "0.5 to 0.6",
     ),
+    Line(
+        "SWAKVPool mem usage",
+        r"SWAKVPool mem usage: <both_pools:GiB> GB, swa size: <window_tokens:n>, full size: <full_tokens:n>",
+        "0.5 to 0.6, swa_memory_pool.py: writes GB",
+    ),
     Line("max_total_num_tokens=", r"max_total_num_tokens=<tokens:n>", "0.1.14 to 0.6, scheduler.py"),
     Line("max_running_requests=", r"max_running_requests=<sequences:n>"),
     Line("context_len=", r"context_len=<limit:n>"),
@@ -98,7 +104,7 @@ def rank_of(text):
 
 def complete(found):
     """Whether a start-up has come to its end: its pool is known, or why it has none."""
-    return any(found.has(name) for name in ("tokens", "pool_tokens", "nothing_left"))
+    return any(found.has(name) for name in ("tokens", "pool_tokens", "both_pools", "nothing_left"))
 
 
 def ended(found):
@@ -110,6 +116,7 @@ def assembled(found):
     """The fields of a log, from the readings of one start-up."""
     per_rank = {rank: _pools(found, rank) for rank in found.ranks("keys", "both", "ssm")}
     caches = {rank: sum(size for _, size, *_ in pools) for rank, pools in per_rank.items() if pools}
+    caches = {**found.by_rank("both_pools"), **caches}
     smallest = min(caches, key=caches.get) if caches else None
     pools = per_rank.get(smallest, [])
     held = next((tokens for kind, _, tokens, _ in pools if kind == "full"), None)
@@ -126,6 +133,11 @@ def assembled(found):
     }
     if any(kind == "draft" for pools in per_rank.values() for kind, *_ in pools):
         found.note("a draft has a pool of its own, which is in that of the rank; its weights are in the sum")
+    if found.has("attention_replicas"):
+        settings["attention_parallel"] = max(1, settings.get("tensor_parallel", 1) // settings.get("data_parallel", 1))
+    replicas = {group[1] for rank in found.ranks_spoken() if (group := re.search(r"DP(\d+)", rank))}
+    if len(replicas) > 1:
+        found.note(f"{len(replicas)} replicas of attention serve side by side; tokens are those of one")
     if found.has("slots"):
         settings["recurrent_slots"] = found.least("slots")
     return {

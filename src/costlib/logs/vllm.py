@@ -21,6 +21,23 @@ LINES = (
         "begins",
     ),
     Line("non-default args", r"non-default args: ", "0.10, utils.py", "begins"),
+    Line("version ", r"[▀▄█ ]{3}\s*version (?P<version>\d[\w.+]*)", "0.12, api_utils.py"),
+    *(
+        Line("non-default args: ", rf"'{name}': {value}", "0.10, utils.py")
+        for name, value in (
+            ("model", r"'(?P<model>[^']+)'"),
+            ("max_model_len", "<limit:n>"),
+            ("tensor_parallel_size", "<tensor_parallel:n>"),
+            ("pipeline_parallel_size", "<pipeline_parallel:n>"),
+            ("data_parallel_size", "<data_parallel:n>"),
+            ("kv_cache_dtype", r"'(?P<kv_format>\w+)'"),
+            ("dtype", r"'(?P<dtype>\w+)'"),
+            ("quantization", r"'(?P<quantisation>[\w-]+)'"),
+            ("num_speculative_tokens", "<speculated:n>"),
+            ("enable_prefix_caching", "(?P<prefix_caching>True|False)"),
+        )
+    ),
+    Line("non-default args: ", r"'speculative_config': \{[^}]*'method': '(?P<drafting>\w+)'", "0.10, utils.py"),
     Line("with config:", r"\bmodel=['\"](?P<model>[^'\"]+)", "llm_engine.py, v1/engine/core.py"),
     Line("with config:", r"\bmax_seq_len=<limit:n>"),
     Line("with config:", r"\btensor_parallel_size=<tensor_parallel:n>"),
@@ -31,6 +48,7 @@ LINES = (
     Line("with config:", r"\bquantization=(?P<quantisation>[\w-]+)"),
     Line("with config:", r"\bnum_spec_tokens=<speculated:n>", "0.9, v1"),
     Line("with config:", r"speculative_config=SpeculativeConfig\(method='(?P<drafting>\w+)'", "0.9, v1"),
+    Line("with config:", r"speculative_config=(?P<no_drafting>None)", "0.4 to 0.27"),
     Line("with config:", r"\benable_prefix_caching=(?P<prefix_caching>True|False)", "0.6"),
     Line("gpu_memory_utilization", r"gpu_memory_utilization['\"]?(?:=|: ?|\s+)<utilisation:share>"),
     Line(
@@ -107,9 +125,9 @@ LINES = (
         "cp_world_size", r"Multiplying the GPU KV cache size by the cp_world_size <context_parallel:n>", "0.11 to 0.27"
     ),
     Line(
-        "hybrid kv cache manager",
-        r"(?P<windows_whole>[Tt]urning off hybrid kv cache manager|hybrid kv cache manager is disabled)",
-        "0.10, config",
+        "ybrid ",
+        r"(?P<windows_whole>[Tt]urning off hybrid kv cache manager|(?i:hybrid kv cache manager is disabled))",
+        "0.10 to 0.20, config and kv_cache_utils.py",
     ),
     # Refusals
     Line(
@@ -128,7 +146,10 @@ LINES = (
         "0.1 to 0.27",
     ),
     Line(
-        "Free memory on device", r"Free memory on device \(<free:GiB>/<memory:GiB> GiB\)", "0.9 to 0.27, worker utils"
+        "Free memory on device",
+        r"Free memory on device(?: \S+)? \(<free:GiB>/<memory:GiB> GiB\)"
+        r"(?: on startup is less than desired GPU memory utilization \(<utilisation:share>)?",
+        "0.9 to 0.27, worker utils",
     ),
     # At work
     Line("KV cache usage:", r"(?:GPU )?KV cache usage: <usage:%>%", "0.1 to 0.27", "runs"),
@@ -141,9 +162,10 @@ LINES = (
 
 PREFIX = re.compile(
     r"\((VllmWorker(?:Process)?|Worker\w*|EngineCore\w*|RayWorkerWrapper|RayWorkerVllm)"
-    r"((?: (?:TP|rank=)\d+)?) pid=(\d+)"
+    r"((?: (?:TP|rank=)\d+)?) pid=(\d+)(?:, ip=([\d.]+))?"
 )
 DEFAULT_BLOCK = 16
+HALF = 0.005 * 2**30  # it prints two decimals of a GiB, but no zeros at their end: 1.1 is 1.10
 
 
 def rank_of(text):
@@ -151,17 +173,17 @@ def rank_of(text):
     found = PREFIX.search(text)
     if not found:
         return ""
-    name, number, process = found.groups()
+    name, number, process, address = found.groups()
     if number:
         return "TP" + re.sub(r"\D", "", number)
     if name in ("VllmWorkerProcess", "VllmWorker") or name.startswith("Ray"):
-        return f"worker {process}"
+        return f"worker {process}" + (f" on {address}" if address else "")
     return name.removeprefix("Worker_")
 
 
 def complete(found):
     """Whether a start-up has come to its end: its pool is known, or why it has none."""
-    return any(found.has(name) for name in ("blocks", "tokens", "needed", "nothing_left"))
+    return any(found.has(name) for name in ("blocks", "tokens", "concurrency", "needed", "free", "nothing_left"))
 
 
 def assembled(found):
@@ -170,11 +192,15 @@ def assembled(found):
     caches = found.by_rank("cache")
     settings = {
         name: found.last(name)
-        for name in "tensor_parallel pipeline_parallel data_parallel batched_tokens speculated drafting prefix_caching"
-        " mamba_padding context_parallel quantisation budget outside peak activations graphs override estimated_length"
+        for name in "tensor_parallel pipeline_parallel data_parallel batched_tokens speculated drafting no_drafting"
+        " prefix_caching mamba_padding context_parallel quantisation graphs override estimated_length"
         " windows_whole".split()
         if found.last(name) is not None
     }
+    smallest = min(caches, key=caches.get, default="")
+    for name in ("budget", "outside", "peak", "activations"):  # what a rank measured, of that whose pool counts
+        if smallest in (values := found.by_rank(name)):
+            settings[name] = values[smallest]
     blocks, tokens, concurrency = found.least("blocks"), found.least("tokens"), found.least("concurrency")
     hybrid_block, limit = found.last("hybrid_block"), found.last("limit")
     block = hybrid_block or found.last("block")
@@ -219,6 +245,7 @@ def assembled(found):
         "refused": _refused(found, concurrency),
         "settings": settings,
         "hybrid": hybrid,
+        "half": HALF,
     }
 
 
@@ -239,7 +266,9 @@ def _kv_format(found):
 def _refused(found, concurrency):
     if found.has("needed"):
         return "one sequence at the context limit needs more than the pool has"
-    if found.has("nothing_left"):
+    if found.has("free"):
+        return "less of the card is free than it may use"
+    if found.has("nothing_left") or (found.least("cache") or 0) < 0:
         return "there is no memory left for the cache"
     if found.fits("larger than the maximum number of tokens") or (concurrency is not None and concurrency < 1):
         return "the pool holds less than one sequence at the context limit"
