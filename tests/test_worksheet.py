@@ -341,6 +341,22 @@ def test_the_weights_of_a_log_do_where_they_cannot_be_counted():
 def test_one_rank_that_has_all_weights_is_not_taken_times_the_ranks(small, log):
     sheet = worksheet(small, "rtx-4090", 2, log=log)
     assert value(sheet, "weights", "log") == log.weights
+    assert any("another machine, 1 accelerator to a copy" in text for text in sheet["sessions"].says)
+    two = logs.read(QWEN.splitlines(keepends=True))  # of two ranks, as it states
+    assert value(worksheet(read(LLAMA), "h100-sxm", 8, CAP, log=two), "weights", "log") == two.weights
+
+
+def test_ranks_that_speak_are_counted_where_the_log_does_not_state_how_many():
+    """Of two ranks of SGLang, whose cache would otherwise look as if it were stored in half the bytes."""
+    lines = [
+        f"[2025-11-10 19:58:57 TP{rank}] KV Cache is allocated. #tokens: 1443316, K size: 33.03 GB, V size: 33.03 GB\n"
+        for rank in (0, 1)
+    ]
+    model = read_table({**SMALL, "num_hidden_layers": 48, "num_key_value_heads": 4}, "example")
+    sheet = worksheet(model, "h200-sxm", cap=CAP, log=logs.read(lines))
+    assert sheet.cards.count == 2
+    assert sheet["sessions"]["log"].values[0] == sheet["sessions"]["in_pool"].values[0] == Quantity(44, "session")
+    assert not any("fp8" in text for text in sheet["sessions"].says)
 
 
 def test_a_pipeline_takes_its_ranks_too(small, log):

@@ -81,8 +81,8 @@ def weights_section(cards, log, precision, comparisons):
     """What the weights take: counted, as their files are, and as the engine's log has it."""
     model = cards.model
     counted, why = _counted(model, precision)
-    of_log, speak = loaded(log, cards.count, cards.weights.size)
-    ranks = "all ranks" if speak == cards.count else f"{speak} of {cards.count} ranks, the others taken as these"
+    of_log, speak, of = loaded(log, cards.count, cards.weights.size)
+    ranks = "all ranks" if speak == of else f"{speak} of {of} ranks, the others taken as these"
     rows = [
         Row(
             key="computed",
