@@ -341,6 +341,22 @@ def test_the_weights_of_a_log_do_where_they_cannot_be_counted():
 def test_one_rank_that_has_all_weights_is_not_taken_times_the_ranks(small, log):
     sheet = worksheet(small, "rtx-4090", 2, log=log)
     assert value(sheet, "weights", "log") == log.weights
+    assert any("another machine, 1 accelerator to a copy" in text for text in sheet["sessions"].says)
+    two = logs.read(QWEN.splitlines(keepends=True))  # of two ranks, as it states
+    assert value(worksheet(read(LLAMA), "h100-sxm", 8, CAP, log=two), "weights", "log") == two.weights
+
+
+def test_ranks_that_speak_are_counted_where_the_log_does_not_state_how_many():
+    """Of two ranks of SGLang, whose cache would otherwise look as if it were stored in half the bytes."""
+    lines = [
+        f"[2025-11-10 19:58:57 TP{rank}] KV Cache is allocated. #tokens: 1443316, K size: 33.03 GB, V size: 33.03 GB\n"
+        for rank in (0, 1)
+    ]
+    model = read_table({**SMALL, "num_hidden_layers": 48, "num_key_value_heads": 4}, "example")
+    sheet = worksheet(model, "h200-sxm", cap=CAP, log=logs.read(lines))
+    assert sheet.cards.count == 2
+    assert sheet["sessions"]["log"].values[0] == sheet["sessions"]["in_pool"].values[0] == Quantity(44, "session")
+    assert not any("fp8" in text for text in sheet["sessions"].says)
 
 
 def test_a_pipeline_takes_its_ranks_too(small, log):
@@ -361,6 +377,20 @@ def test_the_engines_limit_is_a_cap_too(small, log):
     sheet = worksheet(small, "rtx-4090", log=log)
     assert value(sheet, "cap", "tokens").m_as("token") == 20_000
     assert "the engine's limit" in sheet["cap"]["tokens"].source
+
+
+def test_a_name_that_says_how_weights_are_stored_is_heeded_where_the_file_is_silent(small):
+    """Its weights would be counted as twice as large as they are."""
+    assert not any("its name" in text for text in worksheet(small, "h100-sxm").assumptions)
+    sheet = worksheet(read(NEMOTRON), "h200-sxm", 8, CAP)
+    assert any("though its name says FP8: --weight-precision" in text for text in sheet.assumptions)
+
+
+def test_blocks_of_two_sizes_are_said_as_such():
+    assert (
+        "vLLM: blocks of 16 and of 32 tokens; at most 8,192 tokens a step."
+        in worksheet(read(GEMMA), "h100-sxm", cap=CAP)["per_token"].says
+    )
 
 
 def test_without_any_limit_a_cap_is_wanted(small):
@@ -584,6 +614,13 @@ def test_attention_is_in_the_floors_where_contexts_are_known(small):
     operations = 4 * 32 * 4096 * 20_000  # layers, width, mean context
     assert more.m_as("s/token") == pytest.approx(operations / known.cards.accelerator.rate_16bit.m_as("op/s"))
     assert cost_of(known, "decode_floor").values[0] > cost_of(bare, "decode_floor").values[0]
+
+
+def test_no_context_is_beyond_the_cap(small):
+    """A trace from before there was one."""
+    asked = {**SESSION, "prompts": quantity("1e8 token") / quantity("1 session")}
+    sheet = full(small, session={**asked, "requests": quantity("100") / quantity("1 session")})
+    assert sheet.costs.floors.context == CAP
 
 
 def test_a_mixture_reads_the_experts_that_its_tokens_choose():
@@ -1017,6 +1054,23 @@ def test_a_pipe_is_written_to_and_not_replaced(run, files):
     os.close(reader)
 
 
+@pytest.mark.parametrize("form", ["markdown", "json", "notebook"])
+def test_a_name_that_is_no_text_is_written_all_the_same(run, files, form):
+    config = files / "w\udcff|`y`.json"
+    config.write_text(json.dumps(SMALL))
+    target = files / f"sheet.{form}"
+    code, _, err = run(config, "--accelerator", "h100-sxm", "--format", form, "--output", target)
+    assert (code, err) == (0, "")
+    written = target.read_text(encoding="utf-8")
+    assert form == "markdown" or json.loads(written)
+
+
+def test_layers_are_not_split_over_more_cards_than_there_are_layers():
+    held = worksheet(read(GEMMA), "h100-sxm", 64, CAP)["sessions"]["llama.cpp"]
+    assert not held.known
+    assert held.missing == "it splits layers; wanted at most 30 accelerators"
+
+
 def test_a_dash_is_standard_output(run, files, monkeypatch):
     monkeypatch.chdir(files)
     code, out, _ = run("config.json", "--accelerator", "h100-sxm", "--output", "-")
@@ -1096,6 +1150,7 @@ def test_bad_input_is_a_sentence_and_exit_code_2(run, files, asked, message):
         ("--price-date", "2026-13"),
         ("--price-date", "2026-02-30"),
         ("--session-requests", "0"),
+        ("--tested-sessions", "99999999999999999999"),
     ],
 )
 def test_options_are_checked(run, files, option, given):

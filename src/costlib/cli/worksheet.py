@@ -78,7 +78,8 @@ def worksheet(
     column: Column = (),
     session: SessionRule = None,
     tested_sessions: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Sessions that ran at once in a load test at the cap.")
+        int | None,
+        typer.Option(min=1, max=1_000_000, metavar="N", help="Sessions that ran at once in a load test at the cap."),
     ] = None,
     weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
     weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
@@ -307,16 +308,17 @@ def _write(text, path):
 
     from costlib.schema import InputError
 
+    content = text.encode(errors="backslashreplace")  # names of files may be no text
     target = os.path.realpath(path)
     try:
         if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe is written to; a folder is not
-            with open(target, "w", encoding="utf-8") as file:
-                file.write(text)
+            with open(target, "wb") as file:
+                file.write(content)
             return
         handle, beside = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".costlib-")
         try:
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+            with open(handle, "wb") as file:
+                file.write(content)
             os.umask(mask := os.umask(0))
             os.chmod(beside, 0o666 & ~mask)
             os.replace(beside, target)

@@ -208,7 +208,7 @@ def _rates(costs, held_from):
         units=("ms/token",),
         digits=3,
         source=floors
-        and f"a step of {show(floors.batch, digits=3)} / those; contexts of {show(floors.context, digits=3)}"
+        and f"a step / the {show(floors.batch, digits=3)} in it; contexts of {show(floors.context, digits=3)}"
         or "",
         needs="as above",
     )

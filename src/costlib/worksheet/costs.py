@@ -240,9 +240,9 @@ class Costs:
         return self.session.prompts is not None or self.session.output is not None
 
     def _context(self):
-        """Tokens that a request begins with, in the mean; where that is not known, none, which is the floor."""
+        """Tokens that a request begins with, in the mean, and at most the cap; none, the floor, where not known."""
         mean = _known(lambda prompts, requests: prompts / requests, self.session.prompts, self.session.requests)
-        return Quantity(0.0, "token") if mean is None else mean.to("token")
+        return Quantity(0.0, "token") if mean is None else min(mean.to("token"), self.cap)
 
     def _batch(self):
         """Sessions that are inside a model call when memory is full; where that is not known, all."""

@@ -40,7 +40,7 @@ def other_model(cards, log, comparisons):
     """Why a log cannot be of this model, stored so; None where it can be."""
     if log is None:
         return None
-    weights, _ = loaded(log, cards.count, cards.weights.size)
+    weights, *_ = loaded(log, cards.count, cards.weights.size)
     if weights is not None and weights < (1 - FAR) * cards.weights.size:
         return f"whose weights are {show(weights, 'GB', 3)}, not {show(cards.weights.size, 'GB', 3)}"
     for one in comparisons:
@@ -54,7 +54,7 @@ def other_machine(cards, log):
     """Why a log is of another machine than this one; None where it is of such a one, or does not say."""
     if log is None:
         return None
-    ranks = ranks_of(log) or cards.count
+    ranks = ranks_of(log, cards.count, cards.weights.size)
     if ranks != cards.count:
         return f"{show(Quantity(ranks, 'accelerator'))} to a copy"
     if log.memory is None or abs(log.memory / cards.accelerator.memory - 1) <= SAME:
@@ -62,27 +62,41 @@ def other_machine(cards, log):
     return f"{show(log.memory, 'GB', 3)} to a card"
 
 
-def ranks_of(log):
-    """Accelerators that share one copy of the model, by a log that states it."""
-    stated = [log.settings[name] for name in ("tensor_parallel", "pipeline_parallel") if name in log.settings]
-    return math.prod(stated) if stated else None
+def count_of(log):
+    """Accelerators of a log: as it states, or else the ranks or devices that speak; one without a log."""
+    if log is None:
+        return 1
+    return _stated(log) or max(1, sum(not rank.name.upper().startswith("CPU") for rank in log.ranks))
+
+
+def ranks_of(log, count, stored):
+    """Ranks that share one copy of the model, by a log: as it states, or else so many as are planned.
+
+    If those that speak load about what is stored, they are all.
+    """
+    speak = _with_weights(log)
+    if _stated(log) or not 0 < speak < count or engine_of(log) == "llama.cpp":
+        return _stated(log) or count
+    return speak if stored is not None and stored**2 < log.weights**2 * count / speak else count
 
 
 def loaded(log, count, stored=None):
-    """Weights on all ranks, by a log, and how many of them speak; those that do not are taken to load as much.
-
-    A log that does not state how many ranks there are is of one that has them all, if they are nearer to what is
-    stored so.
-    """
+    """Weights on all ranks, by a log, and how many of how many speak; the others are taken to load as much."""
     if log is None or log.weights is None:
-        return None, count
-    speak = sum(rank.weights is not None for rank in log.ranks)
-    if not 0 < speak < count or engine_of(log) == "llama.cpp":
-        return log.weights, count
-    every = log.weights * count / speak
-    if ranks_of(log) is None and stored is not None and stored**2 < log.weights * every:
-        return log.weights, count
-    return every, speak
+        return None, count, count
+    ranks, speak = ranks_of(log, count, stored), _with_weights(log)
+    if not 0 < speak < ranks or engine_of(log) == "llama.cpp":
+        return log.weights, ranks, ranks
+    return log.weights * ranks / speak, speak, ranks
+
+
+def _with_weights(log):
+    return sum(rank.weights is not None for rank in log.ranks)
+
+
+def _stated(log):
+    stated = [log.settings[name] for name in ("tensor_parallel", "pipeline_parallel") if name in log.settings]
+    return math.prod(stated) if stated else None
 
 
 def settings_of(log):
@@ -166,6 +180,8 @@ class Cards:
 
     def lacks(self, column, tokens):
         """Why an engine does not serve this; None where it does."""
+        if column == "llama.cpp" and self.count > self.model.layers:
+            return f"it splits layers; wanted at most {self.model.layers} accelerators"
         try:
             _, _, total = self.kept(column, tokens)
         except (ArgumentError, Refused) as error:

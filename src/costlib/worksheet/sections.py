@@ -55,7 +55,10 @@ def _says_of_state(cards, tokens, columns):
         share = show(beside / total, "percent", 2)
         yield f"Growth is not the whole truth: {share} of such a session do not grow: windows, and states."
     if cards.count > 1:
-        yield f"What engines reserve is summed over {cards.count} cards; heads that do not split are repeated."
+        yield (
+            f"What engines reserve is summed over {cards.count} cards. Heads are split over them, and repeated where "
+            "they do not split, also in the sessions by need; llama.cpp splits layers."
+        )
     for column in columns[1:]:
         why = cards.lacks(column, tokens)
         settings = "; ".join(cards.assumptions(column, tokens) if not why else ())
@@ -78,8 +81,8 @@ def weights_section(cards, log, precision, comparisons):
     """What the weights take: counted, as their files are, and as the engine's log has it."""
     model = cards.model
     counted, why = _counted(model, precision)
-    of_log, speak = loaded(log, cards.count, cards.weights.size)
-    ranks = "all ranks" if speak == cards.count else f"{speak} of {cards.count} ranks, the others taken as these"
+    of_log, speak, of = loaded(log, cards.count, cards.weights.size)
+    ranks = "all ranks" if speak == of else f"{speak} of {of} ranks, the others taken as these"
     rows = [
         Row(
             key="computed",

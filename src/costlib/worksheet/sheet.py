@@ -16,6 +16,7 @@ from costlib.worksheet.memory import (
     ENGINES,
     NEEDS,
     Cards,
+    count_of,
     engine_of,
     loaded,
     other_machine,
@@ -124,7 +125,7 @@ def worksheet(
     accelerator : str
         A name in the catalog.
     count : int, optional
-        Accelerators that share one copy of the model; by default as many as the log states, or one.
+        Accelerators that share one copy of the model; by default as many as the log is of, or one.
     cap : Quantity [token], optional
         The cap on a session; by default the engine's limit in the log, or that for which the model was made.
     at_cap : str, optional
@@ -186,7 +187,7 @@ def worksheet(
     assumptions = list(model.assumptions)
     cap, cap_source = _cap(model, cap, log)
     given, kv_format = kv_format, kv_format or _of_log(log, "kv_format") or model.kv_format
-    count = count or (log is not None and ranks_of(log)) or 1
+    count = count or count_of(log)
     stored = _weights(model, weights, weight_precision, loaded(log, count)[0])
     cards = Cards(
         model=model,
@@ -201,7 +202,7 @@ def worksheet(
     assumptions += stored.assumptions
     engine = engine_of(log)
     columns = (NEEDS, *((engine,) if engine else ENGINES))
-    comparisons = _comparisons(log, model, given and cards.precision, count)
+    comparisons = _comparisons(log, given and cards.precision, cards)
     wrong_model, wrong_machine = other_model(cards, log, comparisons), other_machine(cards, log)
     other = f"model, {wrong_model}" if wrong_model else wrong_machine and f"machine, {wrong_machine}"
     by_sessions = sessions_section(cards, cap, log, tested_sessions, columns, comparisons, other)
@@ -252,14 +253,14 @@ def _weights(model, given, precision, of_log):
         return Weights(of_log, "as loaded, by the log")
 
 
-def _comparisons(log, model, precision, count):
+def _comparisons(log, precision, cards):
     """What a log prints, beside what is predicted."""
     if log is None:
         return []
     from costlib.logs import compared
 
-    ranks = log.settings.get("tensor_parallel", count)
-    return compared(log, model, kv_precision=precision, tensor_parallel=ranks)
+    ranks = log.settings.get("tensor_parallel") or ranks_of(log, cards.count, cards.weights.size)
+    return compared(log, cards.model, kv_precision=precision, tensor_parallel=ranks)
 
 
 def _of_trace(trace):
