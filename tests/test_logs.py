@@ -25,7 +25,8 @@ from costlib.cli import main
 from costlib.logs import compared, fitted, lines_of, point, read
 from costlib.logs.comparison import AS_PREDICTED
 from costlib.logs.lines import LONGEST
-from costlib.logs.reader import ENGINES, LONGEST_SHAPE, MOST_READINGS, MOST_SHAPES, Reader
+from costlib.logs.reader import LONGEST_SHAPE, MOST_SHAPES, Reader
+from costlib.logs.startup import ENGINES, MOST_READINGS
 from costlib.model_config import read as read_config
 from costlib.model_config import read_table
 from costlib.model_config.precision import precision_of
@@ -686,7 +687,13 @@ MIXED = "several engines write into this log at once, and their figures are mixe
 
 
 @pytest.mark.parametrize(
-    "one, other", [("(EngineCore_DP0 pid=187) ", "(EngineCore_DP0 pid=188) "), ("svc-a-1  | ", "svc-b-1  | ")]
+    "one, other",
+    [
+        ("(EngineCore_DP0 pid=187) ", "(EngineCore_DP0 pid=188) "),
+        ("svc-a-1  | ", "svc-b-1  | "),
+        ("[pod/a/vllm] ", "[pod/b/vllm] "),
+        ("[53871] 0.00.039.249 I ", "[53872] 0.00.039.806 I "),
+    ],
 )
 def test_engines_that_write_at_once_are_said_to(one, other):
     first = [one + line for line in RUN_20K.splitlines(keepends=True)]
@@ -812,6 +819,19 @@ def test_sessions_are_whole_contexts():
     assert log.sessions(quantity("4096 token")).magnitude == 7  # 1,952 blocks, 256 each
     assert logged(RUN_29K).sessions().magnitude == 0
     assert log.sessions(quantity("1 token")).magnitude == 1952
+
+
+def test_a_pool_that_one_sequence_does_not_fit_holds_none():
+    log = logged(SEEN["vLLM with DeepSeek V4"][1])
+    assert log.sessions().magnitude == 0
+    assert log.sessions(quantity("8192 token")) is None
+
+
+def test_a_pool_without_layers_is_no_measure():
+    """https://github.com/ggml-org/llama.cpp/issues/26654: each sequence has a cache of its own, whatever is shared."""
+    text = "llama_context: kv_unified = true\nllama_context: n_seq_max = 4\nllama_context: n_ctx_seq = 4096\n"
+    log = logged(text + "llama_kv_cache: size = 0.00 MiB (4096 cells, 0 layers, 4/1 seqs)\n")
+    assert (log.tokens, log.hybrid, log.sessions().magnitude) == (None, True, 4)
 
 
 def test_the_tokens_of_a_hybrid_are_no_measure():
@@ -1018,6 +1038,13 @@ def test_lines_alike_but_for_numbers_are_searched_for_patterns_once():
     assert len(reader.shapes) <= MOST_SHAPES
 
 
+def test_an_engine_that_fails_again_and_again_is_read_quickly():
+    start = time.process_time()
+    log = read(f"Model loading took {n % 7 + 1}.50 GiB and 3 seconds\n" for n in range(60_000))
+    assert time.process_time() - start < 10  # of it each line would look through thousands
+    assert len(log.notes) == 2
+
+
 def test_a_start_up_without_end_is_bounded():
     log = read(f"llama_context: n_ctx = {n + 1}\n" for n in range(2 * MOST_READINGS))
     assert any(note.startswith("a start-up of more than 5,000 lines") for note in log.notes)
@@ -1164,6 +1191,13 @@ def test_vllm_that_finds_its_card_in_use(device):
     assert log.memory.m_as("GiB") == pytest.approx(47.38)
 
 
+def test_blocks_of_a_trial_are_not_given():
+    """https://github.com/vllm-project/vllm/pull/39559: it measures CUDA graphs with a pool of so many blocks."""
+    text = "Overriding num_gpu_blocks={} with num_gpu_blocks_override=512\n" + v1(6.9, 89_760, 262_144, 1.36)
+    assert not any("was given" in note for note in logged(text.format(0)).notes)
+    assert any("was given: 512" in note for note in logged(text.format(7000)).notes)
+
+
 def test_a_pool_below_nothing_is_a_refusal():
     """https://github.com/vllm-project/vllm-ascend/issues/9372"""
     log = logged("Loading model weights took 27.5376 GB\nAvailable KV cache memory: -0.87 GiB\n")
@@ -1261,10 +1295,22 @@ def test_what_a_log_states_is_not_explained_away(drafting, ranks, stored, tokens
     assert row.explanation.startswith("not explained")
 
 
+@pytest.mark.parametrize("stored, keys", [("bfloat16", 6.1036), ("float8_e4m3fn", 3.0518)])
+def test_a_format_that_sglang_allocated_is_not_explained_away(stored, keys):
+    pool = "[2026] KV Cache is allocated. dtype: torch.{0}, #tokens: 100000, K size: {1:.2f} GB, V size: {1:.2f} GB\n"
+    assert compared(logged(pool.format(stored, keys)), LLAMA_8B)[0].explanation == AS_PREDICTED
+    said = "server_args=ServerArgs(model_path='m', tp_size=1)\n"
+    assert not compared(logged(said + pool.format(stored, keys / 2)), LLAMA_8B)[0].closed
+    assert compared(logged(pool.format(stored, keys / 2)), LLAMA_8B)[0].explanation == "heads are split over 2 ranks"
+
+
 def test_what_the_user_states_is_not_explained_away():
-    (row,) = compared(logged(v1(69.66, 2 * 652_144)), dense(28, 8, 128, heads=16), kv_precision=precision_of("bf16"),
-                      tensor_parallel=1)  # fmt: skip
+    """But of ranks, which a worksheet takes from the cards that are asked for."""
+    model, bf16 = dense(28, 8, 128, heads=16), precision_of("bf16")
+    (row,) = compared(logged(v1(69.66, 652_144 // 2)), model, kv_precision=bf16, tensor_parallel=1)
     assert not row.closed
+    (row,) = compared(logged(v1(69.66, 652_144)), model, kv_precision=bf16, tensor_parallel=2)
+    assert row.explanation == "heads are not split over ranks"
 
 
 def test_states_are_kept_once_where_nothing_is_speculated_or_cached():
@@ -1409,6 +1455,33 @@ def test_cells_that_slots_share_give_the_slope_of_all():
     assert fitted(runs).what == "the cells that 4 slots share"
 
 
+HYBRID = hybrid()
+ABSURD = {name: text for name, (_, text, _) in SEEN.items()} | {"V22": CASES["V22"][1]}
+ABSURD["arguments"] = (
+    STATED.format("None", 1, "auto") + "(Worker_TP0 pid=1) Model loading took 15.00 GiB and 3 seconds\n"
+    "Block size is set to 16\nOverriding num_gpu_blocks=5 with num_gpu_blocks_override=6\n" + v1(10, 81_920, 4096, 20.0)
+)
+ABSURD["arguments of SGLang"] = (
+    "server_args=ServerArgs(model_path='m', tp_size=8, dp_size=8, enable_dp_attention=True, page_size=16)\n"
+    + sglang(1600, "1.00", "max_total_num_tokens=1600, max_running_requests=4, context_len=1600\n")
+)
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_absurd_numbers_are_read_or_refused(name):
+    """Each number of a log in turn is nothing, one, or very many: there is an answer, or a reason."""
+    text = ABSURD[name]
+    for found in re.finditer(r"(?<![\w.])\d[\d,.]*", text):
+        for number in ("0", "999999999999"):
+            with contextlib.suppress(InputError):
+                log = logged(text[: found.start()] + number + text[found.end() :])
+                for model in (LLAMA_8B, HYBRID):
+                    compared(log, model)
+                    log.sessions(quantity("1000 token"), model)
+                log.sessions()
+                point(log)
+
+
 # The tables
 
 
@@ -1508,9 +1581,8 @@ def test_the_command_names_the_file_that_gives_no_line(run, file):
     one, other = file(self_size(128, 1024), "one.log"), file("# GPU blocks: 3, # CPU blocks: 1\n", "other.log")
     code, out, err = run(one, other)
     assert (code, out) == (2, "") and f"{other}: does not say a length and what it takes" in err
-    assert re.search(
-        r"[\d,]+ B ", run(file(v1(3.0, 16_000, 8000, 1.37), "a"), file(v1(3.0, 16_000, 4000, 2.77), "b"))[1]
-    )
+    _, out, _ = run(file(v1(3.0, 16_000, 8000, 1.37), "a"), file(v1(3.0, 16_000, 4000, 2.77), "b"))
+    assert "bytes" in out and not re.search(r"\.\d+ B\s", out)
 
 
 def test_the_command_explains_from_which_lines(run, file):

@@ -145,7 +145,10 @@ def cleaned(text):
     return text.replace("\0", "")
 
 
-CONTAINER, PROCESS = re.compile(r"([A-Za-z][\w.-]*)\s+\| |\[pod/(\S+)\]"), re.compile(r"\bpid=(\d+)")
+CONTAINER = re.compile(
+    r"[A-Za-z][\w.-]*\s+\| |\[pod/\S+\]|\[\d+\] (?=\d+\.\d\d\.)"
+)  # … or a server that llama.cpp routes to
+PROCESS = re.compile(r"\bpid=(\d+)")
 
 
 def writer_of(text):

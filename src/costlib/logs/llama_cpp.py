@@ -28,7 +28,7 @@ LINES = (
     Line(
         "llama.cpp: loading model from", r"llama\.cpp: loading model from (?P<path>\S.*)", "before August 2023", "model"
     ),
-    Line("arch ", META + r": arch\s+= (?P<arch>\S+)", "2023 to 2026"),
+    Line("arch ", META + r": arch\s+= (?P<architecture>\S+)", "2023 to 2026"),
     Line("ype ", META + r": (?:model ftype|file type)\s+= (?:all |mostly )?(?P<file_type>\w+)", "2023 to 2026"),
     Line("general.name", META + r": general\.name\s+= (?P<model>\S.*?)\s*$", "2023 to 2026"),
     Line("no_alloc", r"no_alloc\s+= <no_alloc:n>", "2025, llama-model.cpp"),
@@ -51,7 +51,7 @@ LINES = (
     Line("n_ubatch", CONTEXT + r": n_ubatch\s+= <micro_batch:n>", "2024 to 2026"),
     Line("kv_unified", CONTEXT + r": kv_unified\s+= (?P<unified>true|false)", "2025 to 2026"),
     Line("kv_size = ", r"kv_size = <kv_size:n>", "January to May 2025, llama-kv-cache.cpp"),
-    Line("n_slots = ", r"n_slots = <slots:n>", "2024 to 2026, server"),
+    Line("n_slots = ", r"n_slots = <server_slots:n>", "2024 to 2026, server"),
     # The pools
     Line(
         "KV cache, size",
@@ -99,49 +99,61 @@ def complete(found):
     return any(found.has(name) for name in ("pool", "states", "device_cache", "device_states", "nothing_left"))
 
 
+SETTINGS = ("micro_batch", "n_ctx", "trained", "state_copies", "file_type", "architecture")
+
+
 def assembled(found):
     """The fields of a log, from the readings of one start-up."""
     main, drafts = main_and_drafts(contexts(found))
-    pools = [*main["pools"], *({**pool, "kind": "draft"} for draft in drafts for pool in draft["pools"])]
-    full = [pool for pool in main["pools"] if pool["kind"] == "full"]
+    made = main["pools"]
+    full = [pool for pool in made if pool["kind"] == "full" and pool["layers"] != 0]
     largest = max(full, key=lambda pool: pool["tokens"] or 0, default={})
-    if drafts:
-        found.note("a second context is there, of a draft; its cache is not in that of the model")
-    if found.fits("kv self size", exactly="before October 2023: writes MB"):
-        found.note("the cache is printed in MB and is MiB")
-    if main["summed"]:
-        found.note("the line with the size of a pool is not there; it is the sum of its buffers")
+    _note(found, main, drafts)
+    slots = _slots(found, main, largest)
     cells, streams = largest.get("tokens"), largest.get("streams") or 1
-    unified = main.get("unified")
-    sequences = main.get("sequences") or largest.get("sequences") or found.last("slots") or 1
-    if unified is None and largest:
-        unified = streams < sequences
-    settings = {"unified": bool(unified) and sequences > 1}
-    settings |= {
-        name: main[name]
-        for name in ("micro_batch", "n_ctx", "trained", "state_copies", "file_type")
-        if main.get(name) is not None
-    }
-    settings |= {"architecture": main["arch"]} if main.get("arch") else {}
-    if compute := sum(main["compute"].values()):
-        settings["compute"] = compute
-    limit = main.get("limit") or (main["n_ctx"] // (1 if unified else sequences) if main.get("n_ctx") else cells)
-    return {
+    return slots | {
         "version": found.last("version"),
         "model": main.get("model") if main.get("model") not in (None, "n/a") else main.get("path"),
         "weights": main["weights"] or ({"": main["file"]} if main.get("file") else {}),
         "caches": main["devices"],
-        "cache": sum(pool["size"] for pool in main["pools"]) if main["pools"] else None,
+        "cache": sum(pool["size"] for pool in made) if made else None,
         "tokens": cells * streams if cells else None,
-        "context_limit": limit,
-        "sequences": sequences,
-        "kv_format": _kv_format(found, full or main["pools"]),
-        "refused": "a buffer could not be allocated" if found.has("nothing_left") and not main["pools"] else None,
-        "settings": settings,
-        "pools": pools,
-        "hybrid": any(pool["kind"] != "full" for pool in main["pools"]) if main["pools"] else None,
+        "kv_format": _kv_format(found, full or made),
+        "refused": "a buffer could not be allocated" if found.has("nothing_left") and not made else None,
+        "settings": _settings(main, slots),
+        "pools": [*made, *({**pool, "kind": "draft"} for draft in drafts for pool in draft["pools"])],
+        "hybrid": any(pool not in full for pool in made) if made else None,
         "layered": True,
     }
+
+
+def _note(found, main, drafts):
+    """What misleads in the figures as they are printed."""
+    if drafts:
+        found.note("a second context is there, of a draft; its cache is not in that of the model")
+    if found.fits("kv self size"):
+        found.note("the cache is printed in MB and is MiB")
+    if main["summed"]:
+        found.note("the line with the size of a pool is not there; it is the sum of its buffers")
+
+
+def _slots(found, main, largest):
+    """Sequences at once, tokens of one, and whether they share one cache."""
+    by_pool = next((pool["sequences"] for pool in main["pools"] if pool["sequences"]), None)
+    sequences = main.get("sequences") or largest.get("sequences") or found.last("server_slots") or by_pool or 1
+    unified = main.get("unified")
+    if unified is None and largest:
+        unified = (largest.get("streams") or 1) < sequences
+    of_one = main["n_ctx"] // (1 if unified else sequences) if main.get("n_ctx") else largest.get("tokens")
+    limit = main.get("limit") or of_one
+    return {"sequences": sequences, "context_limit": limit, "unified": bool(unified) and sequences > 1}
+
+
+def _settings(main, slots):
+    settings = {"unified": slots.pop("unified")}
+    settings |= {name: main[name] for name in SETTINGS if main.get(name) is not None}
+    compute = sum(main["compute"].values())
+    return settings | ({"compute": compute} if compute else {})
 
 
 def contexts(found):
@@ -184,18 +196,16 @@ def _context(model):
     return {"model_of": model, **made}
 
 
+OF_THE_MODEL = ("architecture", "model", "file", "file_type", "trained", "no_alloc")
+OF_THE_CONTEXT = ("n_ctx", "limit", "sequences", "micro_batch", "kv_size")
+
+
 def _take(model, context, values):
     """What a line adds to a model and to the context that is being made."""
-    if "pool" in values:
-        context["buffers"].pop(KINDS.get(context["part"], "full"), None)
-        context["pools"].append(_pool(context, values))
-    elif "states" in values:
-        context["buffers"].pop("recurrent", None)
-        context |= {"state_copies": values["copies"]} if values.get("copies") else {}
-        context["pools"].append(
-            {"kind": "recurrent", "size": values["states"], "tokens": values["slots"], "layers": values["layers"],
-             "sequences": values.get("seqs"), "streams": 1, "keys": "f32", "values": "f32"}
-        )  # fmt: skip
+    if "pool" in values or "states" in values:
+        pool = _pool(context, values) if "pool" in values else _recurrent(context, values)
+        context["buffers"].pop(pool["kind"], None)
+        context["pools"].append(pool)
     elif "device_cache" in values:
         _add_buffer(context, KINDS.get(context["part"], "full"), values["device"], values["device_cache"])
     elif "device_states" in values:
@@ -203,25 +213,23 @@ def _take(model, context, values):
     elif "compute" in values:
         context["compute"][values["device"]] = values["compute"]
     elif "weights" in values:
-        held, device = model["weights"], values.get("device", "")
-        held[device] = held.get(device, 0) + values["weights"]
+        _add(model["weights"], values.get("device", ""), values["weights"])
     elif "part" in values:
         _sum_up(context)
         context["part"], context["part_cells"] = values["part"], values["cells"]
     else:
-        model |= {
-            name: values[name]
-            for name in ("arch", "model", "file", "file_type", "trained", "no_alloc")
-            if name in values
-        }
-        settings = ("n_ctx", "limit", "sequences", "micro_batch", "kv_size")
-        context |= {name: values[name] for name in settings if name in values}
+        model |= {name: values[name] for name in OF_THE_MODEL if name in values}
+        context |= {name: values[name] for name in OF_THE_CONTEXT if name in values}
         context |= {"unified": values["unified"] == "true"} if "unified" in values else {}
 
 
+def _add(sums, name, value):
+    sums[name] = sums.get(name, 0) + value
+
+
 def _add_buffer(context, kind, device, size):
-    for held, name in ((context["devices"], device), (context["buffers"], kind)):
-        held[name] = held.get(name, 0) + size
+    _add(context["devices"], device, size)
+    _add(context["buffers"], kind, size)
 
 
 def _sum_up(context):
@@ -232,6 +240,21 @@ def _sum_up(context):
         context["pools"].append(pool | {"streams": 1, "keys": None, "values": None})
         context["summed"] = True
     context["buffers"] = {}
+
+
+def _recurrent(context, values):
+    """A pool of recurrent states; those that are kept for tokens that were speculated are counted."""
+    context |= {"state_copies": values["copies"]} if values.get("copies") else {}
+    return {
+        "kind": "recurrent",
+        "size": values["states"],
+        "tokens": values["slots"],
+        "layers": values["layers"],
+        "sequences": values.get("seqs"),
+        "streams": 1,
+        "keys": "f32",
+        "values": "f32",
+    }
 
 
 def _pool(context, values):

@@ -193,11 +193,13 @@ class Log:
         at_limit = self.context_limit is not None and context == self.context_limit.m_as("token")
         if self.engine == "vllm" and at_limit and self.concurrency is not None:
             return self._printed(context)
+        if self.engine == "vllm" and at_limit and self.needed is not None and self.cache is not None:
+            return max(0, self.cache.m_as("byte")) // max(1, self.needed.m_as("byte"))
         if self.settings.get("recurrent_slots") and self.tokens is not None:  # a pool of its own, beside that of tokens
             return min(self.tokens.m_as("token") // context, self.sequences or self.settings["recurrent_slots"])
         if not plain or self.tokens is None:
             return None
-        block = 1 if self.block is None else self.block.m_as("token")
+        block = 1 if self.block is None else max(1, self.block.m_as("token"))
         return self.tokens.m_as("token") // (math.ceil(context / block) * block)
 
     def _printed(self, context):

@@ -110,7 +110,9 @@ LINES = (
         "0.6.2 to 0.27",
     ),
     Line(
-        "num_gpu_blocks_override=", r"Overriding num_gpu_blocks=.*num_gpu_blocks_override=<override:n>", "0.2 to 0.27"
+        "num_gpu_blocks_override=",
+        r"Overriding num_gpu_blocks=(?!0 ).*num_gpu_blocks_override=<override:n>",
+        "0.2 to 0.27",
     ),
     Line(
         "Setting attention block size",
@@ -186,24 +188,51 @@ def complete(found):
     return any(found.has(name) for name in ("blocks", "tokens", "concurrency", "needed", "free", "nothing_left"))
 
 
+SETTINGS = (
+    "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel", "batched_tokens", "speculated",
+    "drafting", "no_drafting", "prefix_caching", "mamba_padding", "quantisation", "graphs", "override",
+    "estimated_length", "windows_whole",
+)  # fmt: skip
+MEASURED = ("budget", "outside", "peak", "activations")
+
+
 def assembled(found):
     """The fields of a log, from the readings of one start-up."""
-    weights = {**found.by_rank("weights_too"), **found.by_rank("weights")}
     caches = found.by_rank("cache")
-    settings = {
-        name: found.last(name)
-        for name in "tensor_parallel pipeline_parallel data_parallel batched_tokens speculated drafting no_drafting"
-        " prefix_caching mamba_padding context_parallel quantisation graphs override estimated_length"
-        " windows_whole".split()
-        if found.last(name) is not None
+    cut, concurrency = _cut(found), found.least("concurrency")
+    hybrid = _hybrid(found, cut["tokens"], concurrency, found.last("limit"))
+    _note(found, caches, cut["tokens"] if hybrid else None, concurrency)
+    return cut | {
+        "version": found.last("version"),
+        "model": found.last("model"),
+        "weights": {**found.by_rank("weights_too"), **found.by_rank("weights")},
+        "caches": caches,
+        "memory": found.by_rank("memory"),
+        "cache": found.least("cache"),
+        "context_limit": found.last("limit"),
+        "concurrency": concurrency,
+        "sequences": found.last("sequences"),
+        "kv_format": _kv_format(found),
+        "utilisation": found.last("utilisation"),
+        "needed": found.last("needed"),
+        "refused": _refused(found, concurrency),
+        "settings": found.lasts(SETTINGS) | _measured(found, caches),
+        "hybrid": hybrid,
+        "half": HALF,
     }
+
+
+def _measured(found, caches):
+    """What a rank measured of its card, of the rank whose pool counts."""
     smallest = min(caches, key=caches.get, default="")
-    for name in ("budget", "outside", "peak", "activations"):  # what a rank measured, of that whose pool counts
-        if smallest in (values := found.by_rank(name)):
-            settings[name] = values[smallest]
+    by_name = {name: found.by_rank(name) for name in MEASURED}
+    return {name: values[smallest] for name, values in by_name.items() if smallest in values}
+
+
+def _cut(found):
+    """Tokens of a block, blocks and tokens: as printed, or as they follow from what is."""
     blocks, tokens, concurrency = found.least("blocks"), found.least("tokens"), found.least("concurrency")
-    hybrid_block, limit = found.last("hybrid_block"), found.last("limit")
-    block = hybrid_block or found.last("block")
+    block, limit = found.last("hybrid_block") or found.last("block"), found.last("limit")
     if block is None and blocks and concurrency and limit:
         block = _block(blocks, concurrency, limit)
     if block is None and blocks and tokens and tokens % blocks == 0:
@@ -211,42 +240,23 @@ def assembled(found):
     if block is None and blocks:
         block = DEFAULT_BLOCK
         found.note("the block is not printed; taken to have 16 tokens, as by default")
-    if blocks and not tokens and block:
-        tokens = blocks * block
+    return {"block": block, "blocks": blocks, "tokens": tokens or (blocks * block if blocks else tokens)}
+
+
+def _note(found, caches, mixed_tokens, concurrency):
+    """What misleads in the figures as they are printed; ``mixed_tokens`` are those of layers of several kinds."""
     if found.has("override"):
         found.note(f"the number of blocks was given: {found.last('override'):,}, whatever there was room for")
-    if unit := next((text for text in found.texts("unit")), "GB" if found.fits("Loading model weights took") else ""):
-        found.note("the weights are printed in GB and are GiB") if unit == "GB" else None
-    hybrid = _hybrid(found, hybrid_block, tokens, concurrency, limit)
-    if hybrid and tokens and limit and concurrency:
+    if "GB" in found.all("unit") or found.fits("Loading model weights took"):
+        found.note("the weights are printed in GB and are GiB")
+    if mixed_tokens and concurrency and (limit := found.last("limit")):
         found.note(
-            f"layers of several kinds share the pool: its tokens would be {tokens / limit:.2f} contexts of the limit, "
-            f"and the {concurrency:g} printed are right"
+            f"layers of several kinds share the pool: its tokens would be {mixed_tokens / limit:.2f} contexts of the "
+            f"limit, and the {concurrency:g} printed are right"
         )
     engines = {name for name in caches if re.search(r"DP\d", name)}
     if len(engines) > 1:
         found.note(f"{len(engines)} engines serve side by side; tokens, blocks and concurrency are those of one")
-    return {
-        "version": found.last("version"),
-        "model": found.last("model"),
-        "weights": weights,
-        "caches": caches,
-        "memory": found.by_rank("memory"),
-        "cache": found.least("cache"),
-        "tokens": tokens,
-        "block": block,
-        "blocks": blocks,
-        "context_limit": limit,
-        "concurrency": concurrency,
-        "sequences": found.last("sequences"),
-        "kv_format": _kv_format(found),
-        "utilisation": found.last("utilisation"),
-        "needed": found.last("needed"),
-        "refused": _refused(found, concurrency),
-        "settings": settings,
-        "hybrid": hybrid,
-        "half": HALF,
-    }
 
 
 def _block(blocks, concurrency, limit):
@@ -278,9 +288,9 @@ def _refused(found, concurrency):
 NEWEST = (0, 20)  # from about here on, tokens are printed as concurrency times limit: they tell nothing of layers
 
 
-def _hybrid(found, hybrid_block, tokens, concurrency, limit):
+def _hybrid(found, tokens, concurrency, limit):
     """Whether layers of several kinds share the pool, by its concurrency; None if that cannot be told."""
-    if hybrid_block:
+    if found.has("hybrid_block"):
         return True
     if not (tokens and concurrency and limit):
         return None

@@ -11,6 +11,7 @@ __all__ = ["RANKS", "other_formats", "other_ranks", "precision", "ranks_of", "sp
 
 RANKS = (1, 2, 4, 8, 16)
 FORMATS = ("bf16", "fp8", "nvfp4")
+OF_TORCH = {"float8": "fp8", "float4": "nvfp4"}
 OF_THE_MODEL = ("auto", "bfloat16", "float16", "float32", "half", "float")  # a cache in the format of the model
 
 
@@ -20,8 +21,9 @@ def precision(log, model, given):
         return given
     if log.kv_format is None:
         return model.kv_precision
+    name = re.sub(r"_e\dm\d\w*$", "", log.kv_format)
     try:
-        return precision_of(re.sub(r"_e\dm\d\w*$", "", log.kv_format))
+        return precision_of(OF_TORCH.get(name, name))
     except InputError:
         raise InputError(
             f"the log's cache is in {log.kv_format!r}, which is not known here; wanted its --kv-precision"
@@ -30,7 +32,8 @@ def precision(log, model, given):
 
 def other_formats(log, given, base):
     """Formats in which the cache may be: name and stored size; none where the log, or who asks, says which."""
-    if given is not None or (log.kv_format is not None and log.kv_format not in OF_THE_MODEL):
+    stated = log.kv_format is not None and log.kv_format not in OF_THE_MODEL
+    if given is not None or stated or log.settings.get("allocated_format"):
         return
     for name in FORMATS:
         if precision_of(name) != base:
@@ -52,9 +55,9 @@ def _speaking(log):
     return max(groups.values(), default=1)
 
 
-def other_ranks(log, given, model, ranks):
-    """Numbers of ranks over which a model may be split; of those that change nothing, the least; none where stated."""
-    if given or "tensor_parallel" in log.settings:
+def other_ranks(log, model, ranks):
+    """Ranks over which a model may be split; of those that change nothing, the least; none where the log states it."""
+    if "tensor_parallel" in log.settings:
         return []
     heads = max((cache.heads for cache in model.caches), default=1)
     return [n for n in RANKS if n != ranks and (model.states or n < 2 * heads and min(n, heads) != min(ranks, heads))]

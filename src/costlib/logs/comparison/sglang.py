@@ -17,7 +17,7 @@ def pools(log, model, kv_precision, tensor_parallel):
     """Each pool that a log of SGLang says, against the prediction."""
     base = {"precision": precision(log, model, kv_precision), "ranks": ranks_of(log, tensor_parallel)}
     changes = [(name, {"precision": stored}) for name, stored in other_formats(log, kv_precision, base["precision"])]
-    changes += [(split(ranks), {"ranks": ranks}) for ranks in other_ranks(log, tensor_parallel, model, base["ranks"])]
+    changes += [(split(ranks), {"ranks": ranks}) for ranks in other_ranks(log, model, base["ranks"])]
     parts = _parts(log, model)
     for pool in log.pools:
         if pool.tokens and pool.kind == "recurrent":

@@ -33,6 +33,6 @@ def pools(log, model, kv_precision, tensor_parallel):
         base = next((settings for settings in cut if within(printed, size(model, settings), half)), base)
 
     def changes(model, settings):
-        return stated_by_few(log, model, settings, kv_precision, tensor_parallel)
+        return stated_by_few(log, model, settings, kv_precision)
 
     yield Case(model, base, changes).compared("cache", printed, "byte", half, size)

@@ -113,7 +113,7 @@ def _case(log, model, kv_precision, tensor_parallel):
 
     def changes(model, settings):
         yield from _drafts(log, model, settings)
-        yield from stated_by_few(log, model, settings, kv_precision, tensor_parallel)
+        yield from stated_by_few(log, model, settings, kv_precision)
         yield from _states(log, model, settings)
         yield from _windows(log, model, settings)
 
@@ -131,11 +131,11 @@ def _drafts(log, model, base):
         yield f"{drafts} layer{'s' if drafts > 1 else ''} more, of a draft", model, replace(base, drafts=drafts)
 
 
-def stated_by_few(log, model, base, kv_precision, tensor_parallel):
+def stated_by_few(log, model, base, kv_precision):
     """Formats of the cache, and ranks that share heads: of an engine of blocks, where the log does not state them."""
     for name, stored in other_formats(log, kv_precision, base.precision):
         yield name, model, replace(base, precision=stored)
-    for ranks in other_ranks(log, tensor_parallel, model, base.ranks):
+    for ranks in other_ranks(log, model, base.ranks):
         yield split(ranks), model, replace(base, ranks=ranks)
 
 

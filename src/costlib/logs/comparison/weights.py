@@ -26,7 +26,7 @@ def weights(log, model, ranks):
         yield not_predicted("weights", log.weights, why)
         return
     speaking = sum(rank.weights is not None for rank in log.ranks)
-    ranks *= log.settings.get("pipeline_parallel", 1)
+    ranks *= log.settings.get("pipeline_parallel") or 1
     share = speaking / ranks if log.engine in SPLIT else 1
     expected, printed = predicted.m_as("byte") * share, log.weights.m_as("byte")
     candidates = [
