@@ -250,6 +250,16 @@ def test_the_shortest_and_the_longest_cap(file, cap):
     assert value(sheet, "sessions_by_cap", "half").magnitude >= value(sheet, "sessions_by_cap", "twice").magnitude
 
 
+def test_a_session_of_which_nothing_is_kept_is_not_counted(small):
+    """One entry for four tokens, and a session of two."""
+    (cache,) = small.caches
+    model = dataclasses.replace(small, caches=(dataclasses.replace(cache, stride=4),))
+    sheet = worksheet(model, "h100-sxm", cap=Quantity(2.0, "token"))
+    assert value(sheet, "sessions", "needs") is None
+    assert sheet["sessions"]["needs"].missing == "of 2 tokens it keeps nothing"
+    assert markdown(sheet) and notebook(sheet)
+
+
 def test_latents_are_copied_to_every_accelerator():
     one, eight = (worksheet(read(DEEPSEEK), "h200-sxm", n, CAP, weight_precision=EIGHT_BIT) for n in (1, 8))
     reserved = [plain(sheet)["per_token"]["session"]["vllm"] for sheet in (one, eight)]

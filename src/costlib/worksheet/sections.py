@@ -27,7 +27,8 @@ SLOTS = "its slots, --parallel"
 
 def state_section(cards, tokens, columns):
     """What a token keeps, and what does not grow: as the model needs it and as engines reserve it."""
-    kept = [None if cards.lacks(column, tokens) else cards.kept(column, tokens) for column in columns]
+    served = [column == NEEDS or not cards.lacks(column, tokens) for column in columns]
+    kept = [cards.kept(column, tokens) if able else None for column, able in zip(columns, served, strict=True)]
     growth, beside, total = ([None if one is None else one[i] for one in kept] for i in range(3))
     length = show(tokens, digits=15)
     rows = (
@@ -245,7 +246,7 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons, other):
                 what=f"sessions{per}, computed: by what {by}",
                 values=(_held(cards, column, tokens),),
                 source=_division(cards, column, tokens),
-                missing="" if column == NEEDS else cards.lacks(column, tokens) or "",
+                missing=cards.lacks(column, tokens) or "",
                 digits=15,
             )
         )
