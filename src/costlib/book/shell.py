@@ -1,0 +1,85 @@
+"""Commands that a page runs, and what they write, on the page: in a frame, and to keep."""
+
+import base64
+import contextlib
+import re
+import shlex
+import sys
+from unittest import mock
+
+from typer.testing import CliRunner
+
+from costlib.cli import app
+
+__all__ = ["download", "framed", "ran"]
+
+
+def ran(command, folder):
+    """What a command of costlib prints.
+
+    Parameters
+    ----------
+    command : str
+        As it is typed, ``costlib`` first.
+    folder : path-like
+        Where it runs.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        For bad input.
+    RuntimeError
+        If it ends without an answer: with the command, and what it printed.
+    """
+    words = shlex.split(command)
+    with contextlib.chdir(folder), mock.patch.object(sys, "argv", words):  # a sheet says what it was made by
+        done = CliRunner().invoke(app, words[1:], catch_exceptions=False)
+    if done.exit_code:
+        raise RuntimeError(f"{command}: {done.output}")
+    return done.stdout
+
+
+def download(name, kind, text):
+    """A link that holds a file itself, so that a page needs nothing beside it.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        As MIME names it.
+    text : str
+
+    Returns
+    -------
+    str
+        In HTML.
+    """
+    data = base64.b64encode(text.encode()).decode()
+    return f'<a download="{name}" href="data:{kind};base64,{data}">{name}</a>'
+
+
+def framed(sheet, note):
+    """A worksheet in a frame: the five numbers open, its sections folded, their headings none of the page's.
+
+    Parameters
+    ----------
+    sheet : str
+        As :func:`costlib.worksheet.markdown` writes it.
+    note : str
+        What stands above the numbers.
+
+    Returns
+    -------
+    str
+        In MyST.
+    """
+    title, _, text = sheet.removeprefix("# ").partition("\n")
+    text = re.sub(r"^(?!    )(.*) (--[a-z][a-z-]*)", r"\1 `\2`", text, flags=re.M)  # or it would become a dash
+    five, heading, sections = text.partition("\n## ")
+    sections = re.sub(r"^#+ (.*)$", r"**\1**", heading + sections, flags=re.M)
+    folded = f"::::{{admonition}} Section by section\n:class: dropdown\n{sections}\n::::"
+    return f":::::{{admonition}} {title}\n{note}\n{five}\n{folded}\n:::::"
