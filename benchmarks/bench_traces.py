@@ -24,8 +24,8 @@ STEPS, ABREAST = 20, 1000  # requests of a session, and sessions that run at onc
 REQUESTS = """
     SELECT concat('session-', i // {together} * {abreast} + i % {abreast}) AS session_id,
         1.7e9 + i / 100 AS timestamp,
-        4000 + hash(i % {abreast}) % 5000 + hash(i) % 4000 + 900 * (i // {abreast} % {steps}) AS input_tokens,
-        hash(3 * i) % 700 AS output_tokens,
+        (4000 + hash(i % {abreast}) % 5000 + hash(i) % 4000 + 900 * (i // {abreast} % {steps}))::BIGINT AS input_tokens,
+        (hash(3 * i) % 700)::BIGINT AS output_tokens,
         hash(5 * i) % 900 / 100 AS duration_s
     FROM range({rows}) AS numbered(i)
 """

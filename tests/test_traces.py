@@ -9,6 +9,7 @@ import json
 import lzma
 import math
 import os
+import pty
 import random
 import re
 import signal
@@ -32,7 +33,7 @@ from costlib import traces
 from costlib.arguments import ArgumentError
 from costlib.cli import main
 from costlib.schema import InputError
-from costlib.traces import csv_files, prefixes, statistics
+from costlib.traces import csv_files, engine, prefixes, statistics
 from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen, plain
 from costlib.traces.distributions import Distribution
 from costlib.traces.prefixes import block_size, by_prefix
@@ -330,6 +331,25 @@ def test_waits_of_sessions(requests):
     assert found.model_time == pytest.approx(np.mean([calls for _, calls in lives]))
     assert found.share == pytest.approx(1 - sum(calls for _, calls in lives) / sum(life for life, _ in lives))
     assert found.overlapping == found.sessions_left_out == 0
+
+
+def test_what_is_not_known_of_a_wait_is_not_zero(requests):
+    """Of one session a call has no time, of another no duration."""
+    holes = requests.mutate(
+        time=ibis.ifelse(requests.session == "s1", ibis.null("float64"), requests.time),
+        duration=ibis.ifelse(requests.session == "s2", ibis.null("float64"), requests.duration),
+    )
+    assert traces.waits(traces.sessions(holes)).sessions_left_out == 2
+    nowhere = requests.mutate(time=ibis.null("float64"))
+    assert traces.waits(traces.sessions(nowhere)) is None
+
+
+def test_repeats_are_counted_with_growth_and_without(requests):
+    again = requests.union(requests.filter(requests.session == "s3"))
+    number = len(by_session()["s3"])
+    assert traces.context_growth(again).repeated == statistics.repeated(again) == number
+    assert traces.context_growth(requests).repeated == statistics.repeated(requests) == 0
+    assert statistics.repeated(again.mutate(time=ibis.null("float64"))) == 0
 
 
 def test_growth_of_contexts(requests):
@@ -816,6 +836,38 @@ def test_a_unit_can_be_given(file):
     assert trace.requests.time.to_list() == [2.5]
 
 
+@pytest.mark.parametrize("other", ["1700000005000", "12", "1e18", "-1700000000"])
+def test_a_time_of_another_size_than_the_others_is_noted(other, file):
+    times = ["1700000000", "1700000001", "1700000002", other]
+    path = file(HEADER + "".join(f"a,{time},100,10\n" for time in times))
+    assert "1 row: time that is no date" in " ".join(traces.summary(traces.read(path)).notes)
+    path = file(HEADER + "".join(f"a,{time},100,10\n" for time in times[:3]))
+    assert "no date" not in " ".join(traces.summary(traces.read(path)).notes)
+
+
+def test_an_infinite_time_is_no_sign_that_times_are_numbers(file):
+    trace = traces.read(file(HEADER + "a,infinity,100,10\na,-infinity,100,10\n" + ROW))
+    assert trace.columns["time"] == "timestamp [date and time]"
+
+
+def test_a_trace_without_one_time_has_no_waits(file):
+    path = file("session_id,time,duration,prompt_tokens\na,soon,1,5\na,later,1,6\n")
+    summary = traces.summary(traces.read(path))
+    assert (summary.wait, summary.lifetime, summary.wait_share) == (None, None, None)
+    assert "no session whose calls have a duration and a time" in " ".join(summary.notes)
+
+
+def test_runs_of_langsmith_that_hold_others_are_no_calls(file):
+    rows = [{"run_type": kind, "trace_id": "t", "prompt_tokens": 100} for kind in ("llm", "chain", "tool", "LLM")]
+    trace = traces.read(file(json_lines(rows)))
+    assert trace.rejected == {"no model call: chain": 1, "no model call: tool": 1}
+
+
+def test_sessions_called_null_are_noted(file):
+    notes = " ".join(traces.summary(traces.read(file("session_id,prompt_tokens\nNULL,1\nNaN,2\nx,3\n"))).notes)
+    assert "2 rows: session is called null or the like" in notes
+
+
 def test_rows_without_a_time_stay_and_that_is_noted(file):
     trace = traces.read(file(HEADER + ROW + "a,,100,10\n" + "a,soon,100,10\n" + "a,inf,100,10\n"))
     assert trace.checks.read == 4
@@ -869,6 +921,9 @@ REFUSED = {
     "white space": (b" \n\n ", {}, "white space"),
     "header": (HEADER, {}, "has a header and no row"),
     "binary": (bytes(range(256)) * 9, {}, "a binary file"),
+    "packed by another": (b"BZh91AY&SY" + bytes(range(9, 60)), {}, "packed by bzip2; wanted it unpacked"),
+    "binary without zeros": (b"%PDF-1.7\n" + bytes(range(1, 99)), {}, "a binary file"),
+    "many columns": (",".join(f"c{i}" for i in range(900)) + "\n", {}, "..."),
     "broken Parquet": (b"PAR1" + bytes(50), {}, "no Parquet to its end"),
     "no header": ("1,2,3\n4,5,6\n", {}, "names of the columns"),
     "cut array": (json.dumps(GOOD)[:-20], {}, "cut off"),
@@ -1016,6 +1071,35 @@ def test_bad_input_ends_the_command_with_a_sentence(arguments, said, run, file):
     code, out, err = run(*(str(path) if text == "{}" else text for text in arguments))
     assert (code, out) == (2, "")
     assert said in re.sub(r"\s+", " ", err)
+
+
+def test_a_person_who_waits_sees_that_it_goes_on(file):
+    """Standard error is a terminal, standard output is not."""
+    terminal, ours = pty.openpty()
+    command = [sys.executable, "-m", "costlib", "trace", str(file(as_csv(GOOD))), "--json"]
+    out = subprocess.run(command, stdout=subprocess.PIPE, stderr=ours, check=True).stdout
+    shown = os.read(terminal, 100_000).decode()
+    os.close(ours), os.close(terminal)
+    assert json.loads(out)["sessions"] == 2
+    assert "Reading the trace: 0 s" in shown
+
+
+def test_a_pass_says_how_far_it_is(tmp_path):
+    """Polled while a query runs that is long enough to be seen."""
+    connection, seen, over = engine.connect(), [], threading.Event()
+
+    def ask():
+        while not over.wait(0.005):
+            seen.append(engine.progress(connection))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    connection.raw_sql("SELECT sum(hash(i)) FROM range(60_000_000) AS r(i)").fetchall()
+    over.set()
+    asking.join()
+    told = [done for done in seen if done is not None]
+    assert told
+    assert all(0 <= done <= 100 for done in told)
 
 
 def test_ctrl_c_leaves_nothing_behind(tmp_path):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from costlib.traces.csv_files import lines_of_text
-from costlib.traces.requests import ZONED, ZONELESS
+from costlib.traces.requests import ONLY_BESIDE
 
 __all__ = ["Checks", "checked"]
 
@@ -41,8 +41,9 @@ def checked(connection, reading):
     counts, examples, doubts, unreadable = _of_rows(connection, reading)
     rows = sum(counts.values()) + sum(unreadable.values())
     rejected = unreadable | {reason: count for reason, count in counts.items() if reason is not None}
-    if not doubts.pop(ZONED, 0):
-        doubts.pop(ZONELESS, None)
+    for doubt, other in ONLY_BESIDE.items():
+        if not doubts.pop(other, 0):
+            doubts.pop(doubt, None)
     if reading.source.format == "CSV" and (lines := lines_of_text(reading.source)) is not None:
         doubts["further lines lie within quotations of several lines, or could not be told apart"] = max(
             0, lines - len(reading.source.files) - rows

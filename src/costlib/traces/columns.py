@@ -29,7 +29,7 @@ ALIASES = {
     "duration": "duration duration_s duration_ms duration_ns latency latency_s latency_ms e2e_latency elapsed_time "
     "elapsed request_latency response_time api_time",
     "blocks": "hash_ids block_hashes prefix_hashes blocks",
-    "operation": "gen_ai.operation.name",
+    "operation": "gen_ai.operation.name run_type openinference.span.kind",
 }
 
 SESSION_ALIASES = {

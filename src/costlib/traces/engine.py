@@ -11,7 +11,7 @@ import ibis
 
 from costlib.schema import InputError
 
-__all__ = ["LONGEST_OBJECT", "MIXED", "connect", "progress", "quoted", "readable", "text"]
+__all__ = ["LONGEST_OBJECT", "MIXED", "connect", "progress", "quoted", "readable", "shortened", "text"]
 
 LONGEST_OBJECT = 2**24  # bytes of an object of JSON
 MIXED = "its lines end in different ways, some in CR LF and some in one of them; wanted one way throughout"
@@ -87,6 +87,12 @@ def _said(error):
 def first_line(error):
     """What DuckDB says first, without its name for the kind of error."""
     return re.sub(r"^[\w ]*Error: ", "", str(error).strip().partition("\n")[0])[:300]
+
+
+def shortened(text, most=300):
+    """A text for a message: without its end if it is long, and without what a terminal would not show."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in text[:most])
+    return shown if len(text) <= most else shown + " ..."
 
 
 def quoted(name):

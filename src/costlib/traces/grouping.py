@@ -23,6 +23,7 @@ def sessions(requests):
         ``session``, ``length`` (the most that input plus output reached in one
         request), ``requests``, ``input_tokens``, ``output_tokens`` and, where
         known, ``start``, ``end``, ``model_time``, ``wait`` [s] and ``cached_tokens``.
+        Model time and wait are those of sessions of which each call has a duration, and a time where there is one.
         Where calls of one session overlap, they leave no wait: 0.
     """
     wanted(requests, "input_tokens", "output_tokens")
@@ -42,6 +43,8 @@ def sessions(requests):
         sums["end"] = (named.time + named.duration if "duration" in named.columns else named.time).max()
     if "duration" in named.columns:
         complete = named.duration.count() == named.count()
+        if "time" in named.columns:
+            complete &= named.time.count() == named.count()
         sums["model_time"] = ibis.ifelse(complete, named.duration.sum(), ibis.null("float64"))
     return _with_wait(named.group_by("session").agg(**sums))
 
@@ -68,7 +71,8 @@ def _with_wait(table):
     """What of a session's life is outside its calls."""
     if not {"model_time", "end"} <= set(table.columns):
         return table
-    return table.mutate(wait=ibis.greatest(table.end - table.start - table.model_time, ibis.literal(0.0)))
+    outside = table.end - table.start - table.model_time
+    return table.mutate(wait=ibis.ifelse(outside < 0, ibis.literal(0.0), outside))  # what is not known is not 0
 
 
 def by_gap(requests, user, gap):

@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 
 from costlib.schema import InputError
-from costlib.traces.engine import text
+from costlib.traces.engine import shortened, text
 from costlib.traces.source import SAMPLE, Source
 
-__all__ = ["ZONED", "ZONELESS", "Reading", "requests_of", "seconds", "sessions_of"]
+__all__ = ["ONLY_BESIDE", "Reading", "requests_of", "seconds", "sessions_of"]
 
 COUNTS = ("input_tokens", "output_tokens")  # without which a request is none
 SUMS = ("length", "requests", "input_tokens", "output_tokens")  # without which a session is none
@@ -17,8 +17,17 @@ WORDS = "date and time"
 ZONE = r":[\d.]+ ?([zZ]|[+-]\d\d(:?\d\d)?|[A-Za-z_]+(/[A-Za-z_]+)*)$"
 ZONED = "time with a zone"
 ZONELESS = "time without a zone, where others have one: taken as UTC"
+DATED = "time that is a date"
+UNDATED = "time that is no date, where others are: may be in another unit"
+DATES = "BETWEEN 1e8 AND 1e11"  # seconds since 1970: what is less counts from a start of its own
+ONLY_BESIDE = {ZONELESS: ZONED, UNDATED: DATED}  # doubts, and those beside which alone they are doubtful
+NAMELESS = ("null", "none", "nan", "n/a", "undefined", "")
 SCALES = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
-AGENTS = ("invoke_agent", "create_agent", "invoke_workflow", "execute_tool", "embeddings", "retrieval")
+TOOLS = ("execute_tool", "tool")
+AGENTS = (
+    *("invoke_agent", "create_agent", "invoke_workflow", *TOOLS, "embeddings", "retrieval"),  # of OpenTelemetry
+    *("chain", "agent", "retriever", "reranker", "embedding", "prompt", "parser"),  # of LangSmith and OpenInference
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ def requests_of(connection, source, choices, user=None):
     """How the rows of a source become requests; ``user`` is a column to be kept for a rule of sessions."""
     if "input_tokens" not in choices:
         raise InputError(
-            f"{source.where}: no column of input tokens among {', '.join(source.columns)}; "
+            f"{source.where}: no column of input tokens among {shortened(', '.join(source.columns))}; "
             "name it, as in --column input_tokens=ContextTokens"
         )
     source = source.with_numbers([choices[name].column for name in COUNTS if name in choices])
@@ -78,6 +87,9 @@ def requests_of(connection, source, choices, user=None):
     if "session" in choices:
         values["session"] = _raw(source, choices["session"])
         checks.append((f"{values['session']} IS NOT NULL", "'session missing'"))
+        doubts["session is called null or the like: all of a name are counted as one"] = (
+            f"lower(trim({values['session']}::VARCHAR)) IN ({_listed(NAMELESS)})"
+        )
     if user is not None:
         values["user"] = f"({source.columns[user].sql})"
         checks.append((f"{values['user']} IS NOT NULL", text(user + " missing")))
@@ -117,8 +129,13 @@ def _reading(source, choices, values, checks, doubts, notes, units, *more):
         if choice.others:
             notes.append(f"{name} is taken from {choice.column}; {', '.join(choice.others)} could be meant, too")
     columns = tuple(dict.fromkeys([*(choice.column for choice in choices.values()), *more]))
-    tools = f"{_raw(source, choices['operation'])} = 'execute_tool'" if "operation" in choices else None
+    tools = f"lower({_raw(source, choices['operation'])}) IN ({_listed(TOOLS)})" if "operation" in choices else None
     return Reading(source, values, valid, reason, doubts, shown, tuple(notes), columns, tools)
+
+
+def _listed(words):
+    """Texts as SQL lists them."""
+    return ", ".join(map(text, words))
 
 
 def _raw(source, choice):
@@ -176,6 +193,7 @@ def _times(connection, source, choices, values, doubts):
         if units["time"] == WORDS and source.columns[choices["time"].column].kind == "text":
             zoned = f"regexp_matches({_raw(source, choices['time'])}, '{ZONE}')"
             doubts[ZONED], doubts[ZONELESS] = zoned, f"({values['time']}) IS NOT NULL AND NOT {zoned}"
+        doubts[DATED], doubts[UNDATED] = f"({values['time']}) {DATES}", f"({values['time']}) NOT {DATES}"
         doubts["time is missing or none: not used where times are needed"] = f"({values['time']}) IS NULL"
     if "duration" in choices:
         units["duration"] = choices["duration"].unit or _unit_of_name(choices["duration"]) or "s"
@@ -199,7 +217,8 @@ def seconds(connection, source, choices, name):
         return f"epoch_us({raw}::TIMESTAMPTZ) / 1e6", WORDS
     number = _number(source, choice)
     sample = f"SELECT {raw} AS raw, {number} AS number FROM {source.relation([choice.column])} LIMIT {SAMPLE}"
-    counted = "SELECT count(number), count(raw), median(abs(number)) FILTER (isfinite(number::DOUBLE)) FROM"
+    finite = "FILTER (isfinite(number::DOUBLE))"
+    counted = f"SELECT count(number) {finite}, count(raw), median(abs(number)) {finite} FROM"
     numbers, told, size = connection.raw_sql(f"{counted} ({sample})").fetchall()[0]
     if numbers >= max(told, 1) / 2:
         unit = choice.unit or _unit_of_name(choice) or _unit_of_size(size) or _unit_of_kin(choices) or "s"
@@ -232,11 +251,4 @@ def _only_calls(source, choices, checks):
     """Spans of agents and tools hold the tokens of the calls within them a second time, or none."""
     if "operation" in choices:
         name = _raw(source, choices["operation"])
-        listed = ", ".join(map(text, AGENTS))
-        checks.insert(
-            0,
-            (
-                f"coalesce({name}, '') NOT IN ({listed})",
-                f"'no model call: ' || {name}",
-            ),
-        )
+        checks.insert(0, (f"coalesce(lower({name}), '') NOT IN ({_listed(AGENTS)})", f"'no model call: ' || {name}"))

@@ -15,6 +15,8 @@ from costlib.traces.source import SAMPLE, Column, Source
 __all__ = ["opened"]
 
 PACKED = {"none": "", "gzip": ", packed"}
+PACKERS = {b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z"}
+BINARY = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")  # what no text has
 WANTED = "wanted a trace: CSV, JSON lines, a JSON array, Parquet or OpenTelemetry spans"
 
 
@@ -95,7 +97,10 @@ def _format(head, file):
         if head[2:4].strip(b"\0") in (b"{", b"["):
             raise InputError(f"{file}: JSON in UTF-16; wanted UTF-8, as iconv -f UTF-16 -t UTF-8 writes it")
         return "CSV"
-    if b"\0" in head or head[:4] == b"\x28\xb5\x2f\xfd":
+    for start, packer in PACKERS.items():
+        if head.startswith(start):
+            raise InputError(f"{file}: is packed by {packer}; wanted it unpacked, or packed by gzip")
+    if BINARY.search(head):
         raise InputError(f"{file}: a binary file; {WANTED}")
     shown = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not shown:

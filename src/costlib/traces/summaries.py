@@ -153,7 +153,7 @@ def _waits(sessions, notes):
         if waited is not None:
             if waited.sessions_left_out:
                 left_out = counted(waited.sessions_left_out, "session")
-                notes.append(f"{left_out} with a call without duration: not among the waits")
+                notes.append(f"{left_out} with a call without duration or time: not among the waits")
             if waited.overlapping:
                 notes.append(
                     f"{counted(waited.overlapping, 'session')} with calls that overlap: less wait is counted there"
@@ -161,7 +161,8 @@ def _waits(sessions, notes):
             if waited.wait + waited.model_time > 1.01 * waited.lifetime:
                 notes.append("waits and calls of the file come to more than its lifetimes: some overlap")
             return waited
-    notes.append("no duration of calls: what of a session's life is outside of them is not known")
+    what = "session whose calls have a duration and a time" if "model_time" in sessions.columns else "duration of calls"
+    notes.append(f"no {what}: what of a session's life is outside of them is not known")
     return None
 
 
@@ -172,7 +173,8 @@ def _lifetime(waited, sessions, trace, notes):
     if trace.requests is None or not {"session", "time"} <= set(trace.requests.columns):
         return None
     mean = sessions.agg(mean=(sessions.end - sessions.start).mean()).to_pyarrow().to_pylist()[0]["mean"]
-    notes.append("lifetime is that from the first request to the beginning of the last, and holds the model's time")
+    if mean is not None:
+        notes.append("lifetime is that from the first request to the beginning of the last, and holds the model's time")
     return _seconds(mean)
 
 
