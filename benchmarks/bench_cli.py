@@ -10,13 +10,17 @@ from compared import timed
 TARGET = 0.8  # seconds
 REPEATS = 9
 
-CONFIG = str(Path(__file__).parents[1] / "book/configs/openai--gpt-oss-120b.json")
+BOOK = Path(__file__).parents[1] / "book"
+CONFIG = str(BOOK / "configs/openai--gpt-oss-120b.json")
+SAMPLES = [str(BOOK / "samples" / name) for name in ("config.json", "vllm.log")]
 COMMANDS = {
     "--version": ["--version"],
     "kv": ["kv", CONFIG, "--explain"],
     "fit": ["fit", CONFIG, "--weights", "65 GB"],
     "catalog": ["catalog", "accelerator"],
     "show": ["show", "--explain"],
+    "log": ["log", SAMPLES[1], "--config", SAMPLES[0]],
+    "worksheet": ["worksheet", SAMPLES[0], "--log", SAMPLES[1], "--accelerator", "rtx-4090"],
     "claim": "claim --context 262144 --weight-precision int4 --memory 24GB --parameters 74e9".split(),
 }
 

@@ -7,6 +7,7 @@ same format with figures that were seen in a log that cannot be cited.
 
 import contextlib
 import io
+import itertools
 import json
 import math
 import random
@@ -24,7 +25,8 @@ from costlib.cli import main
 from costlib.logs import compared, fitted, lines_of, point, read
 from costlib.logs.comparison import AS_PREDICTED
 from costlib.logs.lines import LONGEST
-from costlib.logs.reader import ENGINES, MOST_READINGS
+from costlib.logs.reader import LONGEST_SHAPE, MOST_SHAPES, Reader
+from costlib.logs.startup import ENGINES, MOST_READINGS
 from costlib.model_config import read as read_config
 from costlib.model_config import read_table
 from costlib.model_config.precision import precision_of
@@ -594,7 +596,7 @@ def test_each_rank_speaks_and_the_least_pool_counts():
         ("(VllmWorkerProcess pid=2607784)", "worker 2607784"),
         ("(Worker_TP1 pid=9)", "TP1"),
         ("(Worker_PP0_TP1 pid=9)", "PP0_TP1"),
-        ("(RayWorkerWrapper pid=8, ip=10.0.0.2)", "worker 8"),
+        ("(RayWorkerWrapper pid=8, ip=10.0.0.2)", "worker 8 on 10.0.0.2"),
         ("(EngineCore_DP0 pid=7)", "EngineCore_DP0"),
         ("INFO 05-01", "rank 0"),
     ],
@@ -679,6 +681,27 @@ def test_several_engines_in_one_file():
     assert (log.engine, log.known) == ("sglang", 3)
     assert "a start-up of vLLM is there too, before it; wanted a file for each" in log.notes
     assert logged(second + first).engine == "vllm"
+
+
+MIXED = "several engines write into this log at once, and their figures are mixed; wanted a file for each"
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        ("(EngineCore_DP0 pid=187) ", "(EngineCore_DP0 pid=188) "),
+        ("svc-a-1  | ", "svc-b-1  | "),
+        ("[pod/a/vllm] ", "[pod/b/vllm] "),
+        ("[53871] 0.00.039.249 I ", "[53872] 0.00.039.806 I "),
+    ],
+)
+def test_engines_that_write_at_once_are_said_to(one, other):
+    first = [one + line for line in RUN_20K.splitlines(keepends=True)]
+    second = [other + line for line in RUN_29K.splitlines(keepends=True)]
+    mixed = "".join(itertools.chain(*itertools.zip_longest(first, second, fillvalue="\n")))
+    assert MIXED in logged(mixed).notes
+    for text in ("".join(first), "".join(first + second), "".join(first[:2] + second)):
+        assert MIXED not in logged(text).notes
 
 
 def test_llama_cpp_that_only_tries_allocates_nothing():
@@ -796,6 +819,19 @@ def test_sessions_are_whole_contexts():
     assert log.sessions(quantity("4096 token")).magnitude == 7  # 1,952 blocks, 256 each
     assert logged(RUN_29K).sessions().magnitude == 0
     assert log.sessions(quantity("1 token")).magnitude == 1952
+
+
+def test_a_pool_that_one_sequence_does_not_fit_holds_none():
+    log = logged(SEEN["vLLM with DeepSeek V4"][1])
+    assert log.sessions().magnitude == 0
+    assert log.sessions(quantity("8192 token")) is None
+
+
+def test_a_pool_without_layers_is_no_measure():
+    """https://github.com/ggml-org/llama.cpp/issues/26654: each sequence has a cache of its own, whatever is shared."""
+    text = "llama_context: kv_unified = true\nllama_context: n_seq_max = 4\nllama_context: n_ctx_seq = 4096\n"
+    log = logged(text + "llama_kv_cache: size = 0.00 MiB (4096 cells, 0 layers, 4/1 seqs)\n")
+    assert (log.tokens, log.hybrid, log.sessions().magnitude) == (None, True, 4)
 
 
 def test_the_tokens_of_a_hybrid_are_no_measure():
@@ -989,6 +1025,26 @@ def test_a_long_log_takes_no_memory():
     assert peak < 2**20
 
 
+def test_lines_alike_but_for_numbers_are_searched_for_patterns_once():
+    """So a long log is read several times as fast; what is remembered of it is bounded."""
+    reader = Reader()
+    for number in range(2_000):
+        reader.take([V1_LINE.format(number % 7, 0, "", number % 100, 50), f"INFO: 10.0.0.{number} - POST 200 OK\n"])
+    assert len(reader.shapes) == 2
+    assert (reader.known, reader.unknown, reader.number) == (2_000, 2_000, 4_000)
+    words = ["".join(letters) + "\n" for letters in itertools.product("abcdefgh", repeat=5)]
+    reader.take(words)
+    reader.take(["z" * LONGEST_SHAPE + "\n"])
+    assert len(reader.shapes) <= MOST_SHAPES
+
+
+def test_an_engine_that_fails_again_and_again_is_read_quickly():
+    start = time.process_time()
+    log = read(f"Model loading took {n % 7 + 1}.50 GiB and 3 seconds\n" for n in range(60_000))
+    assert time.process_time() - start < 10  # of it each line would look through thousands
+    assert len(log.notes) == 2
+
+
 def test_a_start_up_without_end_is_bounded():
     log = read(f"llama_context: n_ctx = {n + 1}\n" for n in range(2 * MOST_READINGS))
     assert any(note.startswith("a start-up of more than 5,000 lines") for note in log.notes)
@@ -1017,6 +1073,415 @@ def test_a_mangled_log_is_read_or_refused(data):
         log.sessions()
 
 
+# What more logs said
+
+
+LIVE_SERVER = """\
+0.06.391.848 I load_tensors:   CPU_Mapped model buffer size =  1164.63 MiB
+0.06.391.849 I load_tensors:      Vulkan0 model buffer size = 17680.46 MiB
+0.10.583.854 I llama_context: n_ctx         = 8192
+0.10.583.854 I llama_context: n_ctx_seq     = 8192
+0.10.583.856 I llama_context: kv_unified    = true
+0.10.595.035 I llama_kv_cache:    Vulkan0 KV buffer size =   512.00 MiB
+0.10.652.579 I llama_memory_recurrent:        CPU RS buffer size =    74.81 MiB
+0.10.722.349 I llama_memory_recurrent:    Vulkan0 RS buffer size =  1720.69 MiB
+0.10.722.378 I llama_memory_recurrent: size = 1795.50 MiB (     4 cells,  64 layers,  4 seqs  2 rs_seq), R (f32):   67.50 MiB, S (f32): 1728.00 MiB
+0.10.946.605 I srv    load_model: creating MTP draft context against the target model 'qwen3.8-27b-ud-q5km.gguf'
+0.10.946.675 I llama_context: n_ctx         = 8192
+0.10.946.676 I llama_context: n_ctx_seq     = 8192
+0.10.946.681 I llama_context: kv_unified    = true
+0.10.952.145 I llama_kv_cache:    Vulkan0 KV buffer size =    32.00 MiB
+0.11.149.576 I srv    load_model: initializing, n_slots = 4, n_ctx_slot = 8192, kv_unified = 'true'
+"""
+
+
+def test_pools_without_a_line_of_their_own_are_the_sum_of_their_buffers():
+    """As llama-server prints them since 2026 where it says less; a second context is that of a draft."""
+    log = logged(LIVE_SERVER)
+    assert sorted((pool.kind, pool.size.m_as("MiB"), pool.tokens) for pool in log.pools) == [
+        ("draft", 32, 8192), ("full", 512, 8192), ("recurrent", 1795.5, 4)]  # fmt: skip
+    assert (log.cache.m_as("MiB"), log.sequences, log.settings["unified"]) == (2307.5, 4, True)
+    assert [log.sessions(Quantity(n, "token")).magnitude for n in (2048, 8192, 9000)] == [4, 1, 0]
+    assert "the line with the size of a pool is not there; it is the sum of its buffers" in log.notes
+    windows = (
+        "llama_context: n_ctx = 8192\nllama_kv_cache_iswa: creating non-SWA KV cache, size = 8192 cells\n"
+        "llama_kv_cache:    Vulkan1 KV buffer size =    48.00 MiB\n"
+        "llama_kv_cache_iswa: creating     SWA KV cache, size =  4096 cells\n"
+        "llama_kv_cache:    Vulkan1 KV buffer size =    40.00 MiB\nllama_kv_cache: CPU KV buffer size = 8.00 MiB\n"
+    )
+    assert [(p.kind, p.size.m_as("MiB"), p.tokens) for p in logged(windows).pools] == [
+        ("full", 48, 8192), ("sliding", 48, 4096)]  # fmt: skip
+
+
+def test_a_pool_with_its_line_does_not_count_its_buffers_again():
+    assert logged(SEEN["llama.cpp on two cards"][1]).cache.m_as("MiB") == 10880
+    assert logged(LIVE_SERVER.replace("CPU RS", "CPU_x RS")).cache.m_as("MiB") == 2307.5
+
+
+def test_llama_cpp_of_2023():
+    log = logged(
+        "main: build = 623 (590250f)\nllama.cpp: loading model from 13B.bin\nllama_model_load_internal: n_ctx      = 512\n"
+        "llama_model_load_internal: mem required  = 2264.17 MB (+ 1608.00 MB per state)\n"
+        "llama_init_from_file: kv self size  =  400.00 MB\n"
+    )
+    assert (log.tokens, log.context_limit, log.weights) == (quantity("512 token"), quantity("512 token"), None)
+    weights = "llm_load_tensors: mem required  = 100.50 MB\nllm_load_tensors: VRAM used: 5563 MB\n"
+    assert logged(weights + self_size(16, 512)).weights.m_as("MiB") == 5663.5
+
+
+def test_the_latent_of_a_fork_has_its_format():
+    """https://github.com/ikawrakow/ik_llama.cpp/pull/259"""
+    log = logged(
+        "llama_new_context_with_model: n_ctx      = 32768\nllama_kv_cache_init:      CUDA0 KV buffer size =  1166.65 MiB\n"
+        "llama_new_context_with_model: KV self size  = 1166.62 MiB, c^KV (q8_0): 1166.62 MiB, kv^T: not used\n"
+    )
+    assert (log.kv_format, log.cache.m_as("MiB")) == ("q8_0", pytest.approx(1166.62))
+    (row,) = compared(log, latent(61))
+    assert row.explanation == AS_PREDICTED
+
+
+def test_a_slot_is_no_longer_than_its_limit_though_slots_share():
+    text = "llama_context: n_seq_max = 2\nllama_context: n_ctx = 8192\nllama_context: n_ctx_per_seq = 4096\n"
+    log = logged(text + "llama_kv_cache_unified: size = 1024.00 MiB (8192 cells, 32 layers, 2 seqs)\n")
+    assert [log.sessions(Quantity(n, "token")).magnitude for n in (4096, 8192)] == [2, 0]
+
+
+OLLAMA_LOAD = """\
+time=2026-02-25 level=INFO source=server.go:431 msg="starting runner" cmd="ollama runner --model /blobs/sha256-8 --port 5"
+time=2026-02-25 level=INFO source=device.go:240 msg="model weights" device=Metal size="4.7 GiB"
+time=2026-02-25 level=INFO source=device.go:251 msg="kv cache" device=Metal size="{} GiB"
+time=2026-02-25 level=INFO source=runner.go:965 msg="starting {}"
+"""
+
+
+def test_a_start_up_of_ollama_is_one():
+    """Of its two engines one says what it will allocate before it starts, and the other after."""
+    plan, own = OLLAMA_LOAD.format(1.2, "go runner"), OLLAMA_LOAD.format(2.5, "ollama engine")
+    assert logged(plan + cells(1280, 32_768, 40)).starts == 1
+    assert logged(plan.partition("\n")[2] + cells(1280, 32_768, 40)).starts == 1
+    lines = own.splitlines(keepends=True)
+    own = "".join([lines[0], lines[3], *lines[1:3]])
+    for text, cache, starts in [
+        (own + plan + cells(1280, 32_768, 40), 1.25, 2), (plan + cells(1280, 32_768, 40) + own, 2.5, 2),
+    ]:  # fmt: skip
+        log = logged(text)
+        assert (log.engine, log.starts, log.cache.m_as("GiB")) == ("ollama", starts, pytest.approx(cache))
+
+
+def test_what_a_server_says_once_holds_for_all_of_its_models():
+    text = (
+        'time=2026 msg="server config" env="map[OLLAMA_KV_CACHE_TYPE:q8_0 OLLAMA_LLM_LIBRARY:]"\n'
+        'time=2026 msg="Listening on 127.0.0.1:11434 (version 0.13.5)"\n'
+    )
+    log = logged(text + 2 * OLLAMA_LOAD.format(2.5, "ollama engine"))
+    assert (log.starts, log.version, log.kv_format) == (2, "0.13.5", "q8_0")
+    assert "the format of the cache is not printed; taken to be f16, as by default" not in log.notes
+    log = logged(OLLAMA_LOAD.format(2.5, "ollama engine"))
+    assert "the format of the cache is not printed; taken to be f16, as by default" in log.notes
+
+
+@pytest.mark.parametrize("device", ["", " cuda:0"])
+def test_vllm_that_finds_its_card_in_use(device):
+    """https://github.com/vllm-project/vllm/issues/20305, https://github.com/pytorch/pytorch/issues/175666"""
+    log = logged(
+        f"ValueError: Free memory on device{device} (31.44/47.38 GiB) on startup is less than desired GPU memory "
+        "utilization (0.95, 45.01 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.\n"
+    )
+    assert (log.refused, log.utilisation) == ("less of the card is free than it may use", 0.95)
+    assert log.memory.m_as("GiB") == pytest.approx(47.38)
+
+
+def test_blocks_of_a_trial_are_not_given():
+    """https://github.com/vllm-project/vllm/pull/39559: it measures CUDA graphs with a pool of so many blocks."""
+    text = "Overriding num_gpu_blocks={} with num_gpu_blocks_override=512\n" + v1(6.9, 89_760, 262_144, 1.36)
+    assert not any("was given" in note for note in logged(text.format(0)).notes)
+    assert any("was given: 512" in note for note in logged(text.format(7000)).notes)
+
+
+def test_a_pool_below_nothing_is_a_refusal():
+    """https://github.com/vllm-project/vllm-ascend/issues/9372"""
+    log = logged("Loading model weights took 27.5376 GB\nAvailable KV cache memory: -0.87 GiB\n")
+    assert log.refused == "there is no memory left for the cache"
+
+
+def test_what_vllm_was_called_with_counts_where_its_config_is_not_there():
+    """https://github.com/noonghunna/club-3090/issues/295"""
+    log = logged(
+        "(APIServer pid=1) INFO 06-01 [api_utils.py:339]   █▄█▀ █     █     █     █  version 0.25.0\n"
+        "(APIServer pid=1) INFO 06-01 [utils.py:278] non-default args: {'model_tag': 'a', 'dtype': 'float16', 'model': 'a/b', "
+        "'max_model_len': 262144, 'quantization': 'auto_round', 'tensor_parallel_size': 2, 'kv_cache_dtype': 'fp8_e5m2', "
+        "'enable_prefix_caching': True, 'max_num_seqs': 2, 'speculative_config': {'method': 'mtp', "
+        "'num_speculative_tokens': 3}}\n" + v1(None, 620_944, 262_144, 2.37)
+    )
+    assert (log.version, log.model, log.kv_format, log.sequences) == ("0.25.0", "a/b", "fp8_e5m2", 2)
+    assert log.settings == {"tensor_parallel": 2, "quantisation": "auto_round", "speculated": 3, "drafting": "mtp",
+                            "prefix_caching": "True"}  # fmt: skip
+
+
+def test_windows_that_are_kept_whole_are_said_to_be():
+    """https://github.com/tenstorrent/tt-xla/issues/5727"""
+    log = logged(
+        "WARNING Hybrid KV cache manager is disabled for this hybrid model, This means\n" + v1(None, 7584, 128, 59.25)
+    )
+    assert log.settings["windows_whole"]
+
+
+def test_a_pool_of_an_npu_without_tokens_is_complete():
+    log = logged("INFO [utils.py:1404]  Block size is set to 128\n" + v1(51.98, 1).splitlines(keepends=True)[0]
+                 + "Maximum concurrency for 8,192 tokens per request: 207.73x\n")  # fmt: skip
+    assert (log.starts, log.sessions().magnitude) == (1, 207)
+
+
+def test_attention_in_replicas_does_not_split_its_heads():
+    """https://github.com/sgl-project/sglang/issues/6017; each replica has tokens of its own."""
+    lines = "".join(
+        f"[2025-05-09 15:00:16 DP{n} TP{n}] KV Cache is allocated. #tokens: 16384, K size: 1.00 GB, V size: 1.00 GB\n"
+        for n in range(8)
+    )
+    args = "server_args=ServerArgs(model_path='m', tp_size=8, dp_size=8, enable_dp_attention=True)\n"
+    for text in (lines, args + lines):
+        log = logged(text)
+        assert "8 replicas of attention serve side by side; tokens are those of one" in log.notes
+        (row,) = compared(log, LLAMA_8B)
+        assert row.explanation == AS_PREDICTED
+
+
+def test_replicas_of_vllm_do_not_split_heads():
+    text = "".join(f"(EngineCore_DP{n} pid=1{n}) Available KV cache memory: 69.66 GiB\n" for n in range(2))
+    (row,) = compared(logged(text + v1(None, 652_144)), dense(28, 8, 128, heads=16))
+    assert row.explanation == AS_PREDICTED
+
+
+def test_weights_of_some_ranks_are_not_taken_for_all():
+    text = "[2025 TP0] Load weight end. type=X, dtype=torch.bfloat16, avail mem=31.87 GB, mem usage=105.59 GB.\n"
+    log = logged(text + sglang(1000, "1.00", prefix=" TP0") + sglang(1000, "1.00", prefix=" TP1"))
+    assert "1 of 2 ranks say what their weights take; the others are not in the sum" in log.notes
+
+
+def test_a_second_start_up_that_fails_is_said_though_its_first_line_is_not_known():
+    first = "Model loading took 6.59 GiB and 7.2 seconds\nNo available memory for the cache blocks.\n"
+    log = logged(first + "Model loading took 6.46 GiB and 8.3 seconds\n")
+    assert (log.starts, log.notes) == (1, ("a start-up after it did not come to its end",))
+
+
+# What is no explanation
+
+STATED = (
+    "Initializing a V1 LLM engine (v0.11.0) with config: model='m', speculative_config={}, dtype=torch.bfloat16, "
+    "max_seq_len=4096, tensor_parallel_size={}, kv_cache_dtype={}, enable_prefix_caching=False\n"
+)
+
+
+@pytest.mark.parametrize(
+    "drafting, ranks, stored, tokens",
+    [
+        ("None", 1, "fp8", 652_144),  # as many as would be there in 16 bits
+        ("None", 1, "auto", 2 * 652_144),  # … on two ranks
+        ("None", 1, "auto", 652_144 * 28 // 29 // 16 * 16),  # … with a draft of one layer
+        ("SpeculativeConfig(method='ngram', model=None, num_spec_tokens=3)", 1, "auto", 652_144 * 28 // 29 // 16 * 16),
+    ],
+)
+def test_what_a_log_states_is_not_explained_away(drafting, ranks, stored, tokens):
+    """The same figures are explained where it states nothing."""
+    model = dense(28, 8, 128, heads=16)
+    said = STATED.format(drafting, ranks, stored)
+    pool = v1(69.66, tokens)
+    (free,) = compared(logged(pool), model)
+    (row,) = compared(logged(said + pool), model)
+    if stored == "auto" and tokens > 652_144:
+        assert row.explanation == FP8  # what a checkpoint with scales has, though the log says auto
+        (row,) = compared(logged(said.replace("auto", "fp8") + v1(69.66, 4 * 652_144)), model)
+    assert free.closed and not row.closed
+    assert row.explanation.startswith("not explained")
+
+
+@pytest.mark.parametrize("stored, keys", [("bfloat16", 6.1036), ("float8_e4m3fn", 3.0518)])
+def test_a_format_that_sglang_allocated_is_not_explained_away(stored, keys):
+    pool = "[2026] KV Cache is allocated. dtype: torch.{0}, #tokens: 100000, K size: {1:.2f} GB, V size: {1:.2f} GB\n"
+    assert compared(logged(pool.format(stored, keys)), LLAMA_8B)[0].explanation == AS_PREDICTED
+    said = "server_args=ServerArgs(model_path='m', tp_size=1)\n"
+    assert not compared(logged(said + pool.format(stored, keys / 2)), LLAMA_8B)[0].closed
+    assert compared(logged(pool.format(stored, keys / 2)), LLAMA_8B)[0].explanation == "heads are split over 2 ranks"
+
+
+def test_what_the_user_states_is_not_explained_away():
+    """But of ranks, which a worksheet takes from the cards that are asked for."""
+    model, bf16 = dense(28, 8, 128, heads=16), precision_of("bf16")
+    (row,) = compared(logged(v1(69.66, 652_144 // 2)), model, kv_precision=bf16, tensor_parallel=1)
+    assert not row.closed
+    (row,) = compared(logged(v1(69.66, 652_144)), model, kv_precision=bf16, tensor_parallel=2)
+    assert row.explanation == "heads are not split over ranks"
+
+
+def test_states_are_kept_once_where_nothing_is_speculated_or_cached():
+    text = "Setting attention block size to 2096 tokens to ensure\n" + v1(2.95, 75_456, 65_536, 3.87)
+    model = hybrid(40, 16, 2, 16, 32)
+    for said, closed in ((STATED.format("None", 1, "fp8"), False), ("", True)):
+        rows = compared(logged(said + text), model)
+        assert next(row for row in rows if row.what == "concurrency").closed is closed
+
+
+def test_windows_are_whole_where_the_log_says_so():
+    model = windowed("gemma2", 26, 4, 256, 4096)
+    text = v1(10, 10 * 2**30 // (26 * 2 * 4 * 256 * 2 * 16) * 16, 32_768, 3.08)
+    assert compared(logged(text), model)[0].explanation == "windows are counted whole"
+    said = "WARNING Hybrid KV cache manager is disabled for this hybrid model\n"
+    assert [row.explanation for row in compared(logged(said + text), model)] == [AS_PREDICTED] * 2
+
+
+def test_a_layout_with_scales_is_not_predicted_from_its_elements():
+    """656 bytes for 576 elements, in vLLM's fp8_ds_mla: not 576."""
+    said = STATED.format("None", 8, "fp8_ds_mla")
+    (row,) = compared(logged(said + v1(40.0, 40 * 2**30 // (61 * 656 * 16) * 16)), latent(61))
+    assert row.explanation == "not predicted: in fp8_ds_mla an entry has its scales beside it, and a part in 16 bits"
+
+
+def test_several_states_a_slot_are_those_that_the_log_counts():
+    """llama.cpp with a draft that predicts two tokens: a state each, beside the one that holds."""
+    rows = {row.what: row for row in compared(logged(LIVE_SERVER), hybrid())}
+    assert rows["recurrent states"].explanation == rows["full cells"].explanation == AS_PREDICTED
+    rows = {row.what: row for row in compared(logged(LIVE_SERVER.replace("  2 rs_seq", "  0 rs_seq")), hybrid())}
+    assert not rows["recurrent states"].closed
+
+
+def test_weights_of_a_file_are_not_those_of_another_format():
+    cut = "llm_load_print_meta: model ftype      = {}\nllm_load_tensors: CUDA0 buffer size = {} MiB\n" + self_size(
+        16, 512
+    )
+    sixteen = LLAMA_8B.parameters.total * 2 / 2**20
+    (row, *_) = compared(logged(cut.format("Q4_0", 4437.80)), LLAMA_8B)
+    assert row.explanation.startswith("not predicted: how its file stores which weights is not known without it")
+    (row, *_) = compared(logged(cut.format("all F32", 2 * sixteen)), LLAMA_8B)
+    assert row.predicted is None
+    (row, *_) = compared(logged(cut.format("F16", round(sixteen, 2))), LLAMA_8B)
+    assert row.explanation == AS_PREDICTED
+    (row, *_) = compared(logged(cut.format("F16", round(sixteen + 32, 2))), LLAMA_8B)  # the size of vLLM's rotations
+    assert row.explanation.startswith("not explained")
+
+
+def test_weights_that_may_be_quantised_are_said_to_be():
+    (row,) = compared(logged("Model loading took 5.5 GiB and 3 seconds\n"), LLAMA_8B)
+    assert "; they may be quantised, or split over ranks that do not speak, which the log" in row.explanation
+    (row,) = compared(logged("Model loading took 7.48 GiB and 3 seconds\n"), LLAMA_8B)
+    assert row.explanation == "heads are split over 2 ranks"
+    (row,) = compared(
+        logged(STATED.format("None", 1, "auto") + "Model loading took 7.48 GiB and 3 seconds\n"), LLAMA_8B
+    )
+    assert not row.closed
+
+
+def test_experts_of_replicas_are_not_predicted():
+    text = "".join(f"(EngineCore_DP{n} pid=1{n}) Model loading took 30.00 GiB and 3 seconds\n" for n in range(2))
+    model = read_config(CONFIGS / "mistralai--Mixtral-8x7B-v0.1.json")
+    (row,) = compared(logged(text), model)
+    assert row.explanation == "not predicted: how its experts are shared out over 2 replicas is not known here"
+    (row,) = compared(logged(text), LLAMA_8B)
+    assert row.predicted.m_as("GiB") == pytest.approx(2 * LLAMA_8B.parameters.total * 2 / 2**30)
+
+
+def test_the_budget_is_that_of_the_rank_whose_pool_counts():
+    line = (
+        "{}INFO worker.py:267] the current vLLM instance can use total_gpu_memory (23.55GiB) x gpu_memory_utilization "
+        "(0.90) = 21.19GiB\n{}INFO worker.py:267] model weights take 7.97GiB; non_torch_memory takes {}GiB; PyTorch "
+        "activation peak memory takes 1.40GiB; the rest of the memory reserved for KV Cache is {}GiB.\n"
+    )
+    other = "(VllmWorkerProcess pid=7) "
+    text = line.format("", "", "3.00", "8.82") + line.format(other, other, "0.25", "11.57")
+    row = compared(logged(text), LLAMA_8B, tensor_parallel=2)[-1]
+    assert (row.what, row.explanation) == ("cache, from its budget", AS_PREDICTED)
+
+
+def test_tokens_that_are_derived_are_explained_with_what_they_come_from():
+    """https://github.com/noonghunna/club-3090/issues/612; without a pool nothing is predicted from them, as in …/295."""
+    model, said = (
+        hybrid(40, 16, 2, 16, 32),
+        "non-default args: {'kv_cache_dtype': 'fp8', 'max_num_batched_tokens': 8192}\n",
+    )
+    concurrency, tokens = compared(logged(said + v1(5.98, 567_978, 131_072, 4.33)), model)
+    assert concurrency.explanation.startswith("2 pages of recurrent state a sequence")
+    assert tokens.explanation.startswith("concurrency times the context limit, as newer versions print it")
+    (row,) = compared(logged(said + v1(None, 620_944, 262_144, 2.37)), hybrid())
+    assert row.explanation == ("not predicted: its pool is not printed, and its tokens are no measure of their own")
+
+
+@pytest.mark.parametrize("tokens, count", [(16_384, 2), (16_368, 1), (16_352, 1)])
+def test_a_concurrency_is_not_rounded_up_to_a_session(tokens, count):
+    """2.00 is printed from 1.995 on: the tokens, where they agree, say more."""
+    log = logged(v1(3.0, tokens, 8192, f"{tokens / 8192:.2f}"))
+    assert log.sessions().magnitude == count
+    for printed, count in (("2.00", 1), ("2.01", 2), ("1.00", 1), ("0.99", 0)):
+        text = f"Maximum concurrency for 8,192 tokens per request: {printed}x\n"
+        assert logged(text).sessions().magnitude == count
+
+
+def test_ranks_of_tensorrt_llm_that_do_not_say_which_they_are():
+    """https://github.com/triton-inference-server/tensorrtllm_backend/issues/396"""
+    text = "".join(f"[TensorRT-LLM][INFO] MPI size: 4, rank: {rank}\n" for rank in range(4))
+    text += (
+        4 * "[TensorRT-LLM][INFO] TRTGptModel maxSequenceLen: 2048\n[TensorRT-LLM][INFO] Loaded engine size: 3404 MiB\n"
+    )
+    log = logged(text + "[TensorRT-LLM][INFO] Number of tokens per block: 64.\n")
+    assert log.weights.m_as("MiB") == 4 * 3404
+    assert log.context_limit == quantity("2048 token")
+    one = "[TensorRT-LLM][INFO] MPI size: 4, rank: 0\n[TensorRT-LLM][INFO] Loaded engine size: 3404 MiB\n"
+    assert "1 of 4 ranks say what their weights take; the others are not in the sum" in logged(one).notes
+
+
+def test_two_pools_of_sglang_in_one_line():
+    log = logged("[2026-06] SWAKVPool mem usage: 79.94 GB, swa size: 798276, full size: 997846\n")
+    assert (log.cache.m_as("GiB"), log.tokens.magnitude) == (pytest.approx(79.94), 997_846)
+    assert log.sessions(quantity("1000 token")) is None
+    log = logged(CASES["S11"][1] + "[2026-08-15] SWAKVPool mem usage: 48.28 GB, swa size: 800000, full size: 1000000\n")
+    assert log.cache.m_as("GiB") == pytest.approx(48.28)
+
+
+def test_pools_of_layers_that_are_shared_out():
+    text = "".join(f"[2026 TP{n}] KV Cache is allocated. #tokens: 7632896, KV size: {size} GB\n"
+                   for n, size in ((0, "18.26"), (3, "9.13")))  # fmt: skip
+    said = "the ranks hold the same tokens in pools of different sizes, so they hold different layers or heads"
+    assert said in logged(text).notes
+
+
+def test_vllm_prints_two_decimals_without_their_zeros():
+    text = "max seq len (32768), ({} GiB KV cache is needed, which is larger than the available KV cache memory (1.1 GiB).\n"
+    log = logged("To serve at least one request with the model's " + text.format("1.8"))
+    assert log.rounding == {"cache": 0.005 * 2**30, "needed": 0.005 * 2**30}
+    assert not compared(log, dense(28, 4, 128))[0].closed  # 1.75
+
+
+def test_cells_that_slots_share_give_the_slope_of_all():
+    runs = [logged(f"llama_context: kv_unified = true\n{cells(n / 8, n, 32, seqs='4/1')}") for n in (4096, 8192)]
+    assert fitted(runs).growth.m_as("KiB/token") == pytest.approx(128)
+    assert fitted(runs).what == "the cells that 4 slots share"
+
+
+HYBRID = hybrid()
+ABSURD = {name: text for name, (_, text, _) in SEEN.items()} | {"V22": CASES["V22"][1]}
+ABSURD["arguments"] = (
+    STATED.format("None", 1, "auto") + "(Worker_TP0 pid=1) Model loading took 15.00 GiB and 3 seconds\n"
+    "Block size is set to 16\nOverriding num_gpu_blocks=5 with num_gpu_blocks_override=6\n" + v1(10, 81_920, 4096, 20.0)
+)
+ABSURD["arguments of SGLang"] = (
+    "server_args=ServerArgs(model_path='m', tp_size=8, dp_size=8, enable_dp_attention=True, page_size=16)\n"
+    + sglang(1600, "1.00", "max_total_num_tokens=1600, max_running_requests=4, context_len=1600\n")
+)
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_absurd_numbers_are_read_or_refused(name):
+    """Each number of a log in turn is nothing, one, or very many: there is an answer, or a reason."""
+    text = ABSURD[name]
+    for found in re.finditer(r"(?<![\w.])\d[\d,.]*", text):
+        for number in ("0", "999999999999"):
+            with contextlib.suppress(InputError):
+                log = logged(text[: found.start()] + number + text[found.end() :])
+                for model in (LLAMA_8B, HYBRID):
+                    compared(log, model)
+                    log.sessions(quantity("1000 token"), model)
+                log.sessions()
+                point(log)
+
+
 # The tables
 
 
@@ -1026,7 +1491,8 @@ LINES = [(engine, line) for engine, module in ENGINES.items() for line in module
 @pytest.mark.parametrize("engine, line", LINES, ids=lambda each: getattr(each, "key", each))
 def test_a_line_has_its_key_and_no_numbers_of_unknown_units(engine, line):
     assert not re.search(r"<\w+:", line.pattern.pattern)
-    assert line.role in ("", "begins", "loads", "runs", "model")
+    assert not re.search(r"[\d\"\\\0]", line.key)  # what may be left out, or be escaped, where a key is looked for
+    assert line.role in ("", "begins", "loads", "server", "runs", "model")
 
 
 def test_a_version_is_known_of_most_lines():
@@ -1109,6 +1575,14 @@ def test_the_command_fits_a_line_through_runs(run, file):
     assert code == 0 and out.endswith("10 MiB and 131,072 B/token (0 MiB off at most)\n")
     fit = json.loads(run(*runs, "--json")[1])["fit"]
     assert (fit["bytes_per_token"], fit["constant_bytes"]) == pytest.approx((131_072, 10 * 2**20), abs=1)
+
+
+def test_the_command_names_the_file_that_gives_no_line(run, file):
+    one, other = file(self_size(128, 1024), "one.log"), file("# GPU blocks: 3, # CPU blocks: 1\n", "other.log")
+    code, out, err = run(one, other)
+    assert (code, out) == (2, "") and f"{other}: does not say a length and what it takes" in err
+    _, out, _ = run(file(v1(3.0, 16_000, 8000, 1.37), "a"), file(v1(3.0, 16_000, 4000, 2.77), "b"))
+    assert "bytes" in out and not re.search(r"\.\d+ B\s", out)
 
 
 def test_the_command_explains_from_which_lines(run, file):

@@ -257,16 +257,21 @@ def test_of_few_values_nothing_is_said():
     assert counted([5] * 1000).cut_off().looks is None
 
 
-def test_the_fit_is_that_of_scipy():
-    """scipy maximises the same likelihood by a simplex."""
-    excess = np.random.default_rng(3).exponential(1000, 500).round()
-    excess = excess[excess > 0]
-    shape, _, scale = stats.genpareto.fit(excess, floc=0)
-    ours, ratio, _ = __import__("costlib.traces.distributions", fromlist=["x"])._generalised_pareto(
-        np.sort(excess) / excess.max(), np.ones(len(excess))
-    )
-    assert ours == pytest.approx(shape, abs=0.01)
-    assert ours / ratio * excess.max() == pytest.approx(scale, rel=0.02)
+@pytest.mark.parametrize("outputs", [1, 20])
+@pytest.mark.parametrize("share", [0.02, 0.12, 0.6])
+def test_a_heap_of_any_size_is_seen(share, outputs):
+    """Prompts are cut at the cap, and an answer of some tokens comes on top."""
+    rng = np.random.default_rng(2)
+    lengths = rng.lognormal(10, 1, 3000)
+    cap = np.quantile(lengths, 1 - share)
+    found = counted((np.minimum(lengths, cap) + rng.geometric(1 / outputs, 3000)).astype(int)).cut_off()
+    assert found.looks
+    assert found.near == pytest.approx(cap, rel=0.2)
+
+
+@pytest.mark.parametrize("values", [[5], [5, 6]])
+def test_a_few_different_values_are_no_heap(values):
+    assert counted(np.repeat(values, 100)).cut_off().looks is None
 
 
 # Statistics, against a second calculation in Python, on DuckDB and on SQLite.

@@ -5,6 +5,7 @@ import dataclasses
 import io
 import json
 import math
+import os
 import re
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 from costlib import catalog, logs, traces
 from costlib.arguments import ArgumentError
+from costlib.book.llama_cpp import Case, write
 from costlib.cli import app, main
 from costlib.model_config import read, read_table
 from costlib.model_config.engines import sglang
@@ -150,16 +152,34 @@ def test_the_five_numbers_stand_first(small, log, trace):
     assert found["p99"] == trace.lengths.quantile(0.99)
     assert found["sessions_per_card"] == 3.5
     assert found["own"] == pytest.approx(cost_of(sheet, "own").values[0].magnitude)
-    assert sheet.sections[0]["cap"].source == "at it: compact"
+    assert sheet.sections[0]["cap"].source == "as given; at it: compact"
     assert sheet.sections[0].says == (sheet["length"].says[0], sheet["cost"].says[-1])
 
 
 def test_what_is_not_known_of_the_five_is_open(small):
     first = worksheet(small, "h100-sxm").sections[0]
     assert [row.key for row in first.rows if not row.known] == ["p99", "own", "host"]
-    assert "| 4. one session in a hundred outgrows | not known yet | see below |" in markdown(
-        worksheet(small, "h100-sxm")
-    )
+    printed = markdown(worksheet(small, "h100-sxm"))
+    assert "| 4. p99 session length | not known yet | a trace: --trace FILE |" in printed
+
+
+def test_a_model_that_does_not_fit_holds_none_and_it_is_said_first():
+    """None is a number, and the first thing to know."""
+    sheet = worksheet(read(LLAMA), "rtx-4090", 3, CAP)
+    first = sheet.sections[0]
+    assert first["sessions_per_card"].values[0].m_as("session") == 0
+    assert first.says[0].startswith("Not one session of 32,768 tokens fits: the weights leave no room: -25.85 GB on")
+    tight = worksheet(read(LLAMA), "h100-sxm", 2, quantity("131072 token"), weight_precision=EIGHT_BIT)
+    assert "on each card a session takes 21.47 GB" in "".join(
+        worksheet(read(LLAMA), "h100-sxm", 2).sections[0].says
+    ) + ("".join(tight.sections[0].says))
+    assert not any("Not one session" in text for text in full(read(LLAMA), count=3).sections[0].says)
+
+
+def test_engines_that_hold_fewer_are_named_first():
+    """The model's need is the least that can be."""
+    source = worksheet(read(GEMMA), "h100-sxm").sections[0]["sessions_per_card"].source
+    assert source == "sessions, computed: by what the model needs (4; 3 as vLLM reserves, 0 as SGLang reserves)"
 
 
 # 1, 3 and 5: state and sessions
@@ -209,6 +229,35 @@ def test_half_the_cap_holds_twice_the_sessions_where_every_token_is_kept():
     half, at, twice = (value(sheet, "sessions_by_cap", key).m_as("session") for key in ("half", "at", "twice"))
     assert (half, at, twice) == (42, 21, 10)
     assert value(sheet, "sessions", "needs").m_as("session") == at
+
+
+@pytest.mark.parametrize("file, count", [(NEMOTRON, 8), (GEMMA, 1), (DEEPSEEK, 8), (LLAMA, 4)])
+def test_sessions_can_be_checked_by_hand_from_what_is_printed(file, count):
+    """Heads that do not split are in what a session takes on each."""
+    sheet = worksheet(read(file), "h200-sxm", count, CAP, weight_precision=EIGHT_BIT)
+    room = sheet["sessions"]["room"].values[0].m_as("GB")
+    for key in ("needs", "vllm", "llama.cpp"):
+        row = sheet["sessions"][key]
+        each = float(re.match(r"room / ([\d.,]+) GB", row.source)[1])
+        assert row.values[0].m_as("session") == pytest.approx(room / each, rel=1e-3, abs=1), key
+
+
+@pytest.mark.parametrize("cap", [1, 2, 10**12])
+@pytest.mark.parametrize("file", [LLAMA, GEMMA, NEMOTRON, DEEPSEEK])
+def test_the_shortest_and_the_longest_cap(file, cap):
+    sheet = worksheet(read(file), "h200-sxm", 8, Quantity(float(cap), "token"), weight_precision=EIGHT_BIT)
+    assert markdown(sheet)
+    assert value(sheet, "sessions_by_cap", "half").magnitude >= value(sheet, "sessions_by_cap", "twice").magnitude
+
+
+def test_a_session_of_which_nothing_is_kept_is_not_counted(small):
+    """One entry for four tokens, and a session of two."""
+    (cache,) = small.caches
+    model = dataclasses.replace(small, caches=(dataclasses.replace(cache, stride=4),))
+    sheet = worksheet(model, "h100-sxm", cap=Quantity(2.0, "token"))
+    assert value(sheet, "sessions", "needs") is None
+    assert sheet["sessions"]["needs"].missing == "of 2 tokens it keeps nothing"
+    assert markdown(sheet) and notebook(sheet)
 
 
 def test_latents_are_copied_to_every_accelerator():
@@ -285,6 +334,46 @@ def test_the_logs_weights_stand_beside_their_prediction(small, log):
     assert any(text.startswith("weights, by the log 16.094 GB, predicted 16.061 GB") for text in sheet["weights"].says)
 
 
+EIGHT_RANKS = "Model loading took 83.9 GiB\nAvailable KV cache memory: 40.0 GiB\n"
+
+
+def test_the_weights_of_a_log_do_where_they_cannot_be_counted():
+    """A file that declares a quantisation, and a log of one rank of eight."""
+    log = logs.read(EIGHT_RANKS.splitlines(keepends=True))
+    sheet = worksheet(read(DEEPSEEK), "h200-sxm", 8, CAP, log=log)
+    assert sheet.cards.weights.size.m_as("GiB") == pytest.approx(8 * 83.9)
+    row = sheet["weights"]["log"]
+    assert row.what == "loaded, 1 of 8 ranks, the others taken as these"
+    assert sheet.sections[0]["weights"].values[0] == row.values[0] == sheet.cards.weights.size
+    assert "WEIGHTS = '" in notebook(sheet)
+
+
+def test_one_rank_that_has_all_weights_is_not_taken_times_the_ranks(small, log):
+    sheet = worksheet(small, "rtx-4090", 2, log=log)
+    assert value(sheet, "weights", "log") == log.weights
+    assert any("another machine, 1 accelerator to a copy" in text for text in sheet["sessions"].says)
+    two = logs.read(QWEN.splitlines(keepends=True))  # of two ranks, as it states
+    assert value(worksheet(read(LLAMA), "h100-sxm", 8, CAP, log=two), "weights", "log") == two.weights
+
+
+def test_ranks_that_speak_are_counted_where_the_log_does_not_state_how_many():
+    """Of two ranks of SGLang, whose cache would otherwise look as if it were stored in half the bytes."""
+    lines = [
+        f"[2025-11-10 19:58:57 TP{rank}] KV Cache is allocated. #tokens: 1443316, K size: 33.03 GB, V size: 33.03 GB\n"
+        for rank in (0, 1)
+    ]
+    model = read_table({**SMALL, "num_hidden_layers": 48, "num_key_value_heads": 4}, "example")
+    sheet = worksheet(model, "h200-sxm", cap=CAP, log=logs.read(lines))
+    assert sheet.cards.count == 2
+    assert sheet["sessions"]["log"].values[0] == sheet["sessions"]["in_pool"].values[0] == Quantity(44, "session")
+    assert not any("fp8" in text for text in sheet["sessions"].says)
+
+
+def test_a_pipeline_takes_its_ranks_too(small, log):
+    staged = dataclasses.replace(log, settings={"tensor_parallel": 2, "pipeline_parallel": 2})
+    assert worksheet(small, "rtx-4090", log=staged).cards.count == 4
+
+
 # 3: the cap
 
 
@@ -298,6 +387,20 @@ def test_the_engines_limit_is_a_cap_too(small, log):
     sheet = worksheet(small, "rtx-4090", log=log)
     assert value(sheet, "cap", "tokens").m_as("token") == 20_000
     assert "the engine's limit" in sheet["cap"]["tokens"].source
+
+
+def test_a_name_that_says_how_weights_are_stored_is_heeded_where_the_file_is_silent(small):
+    """Its weights would be counted as twice as large as they are."""
+    assert not any("its name" in text for text in worksheet(small, "h100-sxm").assumptions)
+    sheet = worksheet(read(NEMOTRON), "h200-sxm", 8, CAP)
+    assert any("though its name says FP8: --weight-precision" in text for text in sheet.assumptions)
+
+
+def test_blocks_of_two_sizes_are_said_as_such():
+    assert (
+        "vLLM: blocks of 16 and of 32 tokens; at most 8,192 tokens a step."
+        in worksheet(read(GEMMA), "h100-sxm", cap=CAP)["per_token"].says
+    )
 
 
 def test_without_any_limit_a_cap_is_wanted(small):
@@ -374,6 +477,14 @@ def test_a_lower_cap_is_worked_out(small, trace):
     assert row.values[0].m_as("session") == math.floor(sheet.cards.room.m_as("byte") / (30_720 * 131_072))
 
 
+def test_lengths_are_printed_in_whole_tokens(small, trace):
+    """A percentile between two lengths has a fraction of a token, and no reader."""
+    sheet = worksheet(small, "h100-sxm", cap=CAP, trace=of_lengths(trace, range(100_000, 500_001, 997)))
+    assert value(sheet, "length", "p99").m_as("token") % 1 != 0
+    for row in (sheet.sections[0]["p99"], sheet["length"]["p99"], sheet["length"]["p50"]):
+        assert cell(row, row.values[0]) == f"{row.values[0].m_as('token'):,.0f} tokens"
+
+
 def test_rows_that_were_not_read_are_said(small, trace):
     partly = dataclasses.replace(trace, rows=1003, rejected={"negative tokens": 3})
     notes = worksheet(small, "h100-sxm", cap=CAP, trace=partly).notes
@@ -403,6 +514,46 @@ def test_a_log_of_another_machine_is_shown_and_not_used(small, log):
     two = worksheet(small, "rtx-4090", 2, log=dataclasses.replace(log, settings={"tensor_parallel": 1}))
     assert "another machine, 1 accelerator to a copy" in " ".join(two["sessions"].says)
     assert "HELD = None" in notebook(two)
+
+
+QWEN = """\
+INFO [config.py] Initializing a V1 LLM engine (v0.9.0) with config: model='Qwen/Qwen3-32B', dtype=torch.bfloat16, \
+max_seq_len=40960, tensor_parallel_size=2, pipeline_parallel_size=1, quantization=None, kv_cache_dtype=auto
+(VllmWorker rank=0 pid=1) INFO [gpu_model_runner.py:1843] Model loading took 30.5852 GiB and 20.1 seconds
+(VllmWorker rank=1 pid=2) INFO [gpu_model_runner.py:1843] Model loading took 30.5852 GiB and 20.1 seconds
+(VllmWorker rank=0 pid=1) INFO [gpu_worker.py:227] Available KV cache memory: 38.12 GiB
+(VllmWorker rank=1 pid=2) INFO [gpu_worker.py:227] Available KV cache memory: 38.10 GiB
+INFO [kv_cache_utils.py:715] GPU KV cache size: 312,112 tokens
+INFO [kv_cache_utils.py:719] Maximum concurrency for 40,960 tokens per request: 7.62x
+"""
+
+
+@pytest.mark.parametrize("precision, why", [(None, "whose weights are 65.7 GB, not 141 GB"), (EIGHT_BIT, "tokens")])
+def test_a_log_of_another_model_is_shown_and_not_used(precision, why):
+    """By its weights, or where those might be, by what its pool holds."""
+    sheet = worksheet(
+        read(LLAMA), "h100-sxm", log=logs.read(QWEN.splitlines(keepends=True)), weight_precision=precision
+    )
+    said = next(text for text in sheet["sessions"].says if text.startswith("The log is of another model"))
+    assert why in said
+    assert said.endswith("(Qwen/Qwen3-32B): it is shown here, and not used.")
+    assert sheet.sections[0]["weights"].source.startswith("computed")
+    assert "computed" in sheet.sections[0]["sessions_per_card"].source
+    assert (sheet.measured, sheet.pool) == (None, None)
+
+
+def test_an_engine_that_did_not_start_is_said(small):
+    refused = logs.read(
+        [
+            "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is "
+            "needed, which is larger than the available KV cache memory (3.81 GiB). Based on the available memory, the "
+            "estimated maximum model length is 31216.\n"
+        ]
+    )
+    sheet = worksheet(small, "rtx-4090", log=refused)
+    assert any(text.startswith("By the log the engine did not start: ") for text in sheet["sessions"].says)
+    assert "the log does not say it" in markdown(sheet)
+    assert "start the engine once" not in markdown(sheet)
 
 
 def test_llama_cpp_holds_what_it_was_told_to(small):
@@ -475,6 +626,13 @@ def test_attention_is_in_the_floors_where_contexts_are_known(small):
     assert cost_of(known, "decode_floor").values[0] > cost_of(bare, "decode_floor").values[0]
 
 
+def test_no_context_is_beyond_the_cap(small):
+    """A trace from before there was one."""
+    asked = {**SESSION, "prompts": quantity("1e8 token") / quantity("1 session")}
+    sheet = full(small, session={**asked, "requests": quantity("100") / quantity("1 session")})
+    assert sheet.costs.floors.context == CAP
+
+
 def test_a_mixture_reads_the_experts_that_its_tokens_choose():
     """Of one token the active weights, of many nearly all."""
     one, many = (
@@ -497,10 +655,10 @@ def test_four_bit_arithmetic_is_not_used_for_eight_bit_weights():
         assert sheet.costs.floors.arithmetic == arithmetic
 
 
-@pytest.mark.parametrize("lifetime, binds", [("30 min", "Memory"), ("1 s", "Arithmetic")])
-def test_it_says_which_of_memory_and_arithmetic_binds(small, lifetime, binds):
+@pytest.mark.parametrize("lifetime, binds", [("30 min", "Memory"), ("1 s", "Prefill and decode")])
+def test_it_says_which_of_memory_and_processing_binds(small, lifetime, binds):
     sheet = full(small, session={**SESSION, "lifetime": quantity(lifetime)})
-    assert any(text.startswith(f"{binds} binds") for text in says_of_cost(sheet))
+    assert any(text.startswith(f"{binds} bind") for text in says_of_cost(sheet))
     rates = [cost_of(sheet, key).values[0] for key in ("memory_rate", "compute_rate")]
     assert sheet.costs.full_rate == min(rates)
 
@@ -509,12 +667,14 @@ def test_where_the_two_do_not_cross_it_says_so(small):
     dear = full(small, hire=given_price(hire=quantity("400 USD/accelerator/hour")))
     assert any(text.startswith("The host is cheaper at any load") for text in says_of_cost(dear))
     cheap = full(small, hire=given_price(hire=quantity("0.04 USD/accelerator/hour")))
-    assert any(text.startswith("The cards cost less from 2.82 sessions/day, 0.84 %") for text in says_of_cost(cheap))
+    assert any(
+        text.startswith("Self-hosting costs less above 2.82 sessions/day, 0.84 %") for text in says_of_cost(cheap)
+    )
 
 
 def test_what_the_trace_has_decides_which_side_is_cheaper(small, trace):
     for hire, cheaper in (
-        ("0.01 USD/accelerator/hour", "the cards are cheaper"),
+        ("0.01 USD/accelerator/hour", "self-hosting is cheaper"),
         ("400 USD/accelerator/hour", "the host is cheaper"),
     ):
         sheet = full(small, trace=trace, session={}, hire=given_price(hire=quantity(hire)))
@@ -553,7 +713,8 @@ def test_what_is_taken_for_granted_in_a_cost_is_said(small):
     bare = {key: SESSION[key] for key in ("prompts", "output", "lifetime")}
     host = given_price(input=quantity("1 USD/Mtoken"), output=quantity("2 USD/Mtoken"))
     says = " ".join(says_of_cost(full(small, session=bare, hosted=host)))
-    assert says.count("Assumed:") == 3
+    assert says.count("Assumed:") == 4
+    assert "--session-requests" in says
     assert "no prompt token is found in a cache" in says
     assert "charges a cached token as any other" in says
 
@@ -562,7 +723,30 @@ def test_arithmetic_that_is_not_known_is_left_out_and_said(small):
     sheet = full(dataclasses.replace(small, parameters=None), weights=quantity("16 GB"))
     assert cost_of(sheet, "compute_rate").values[0] is None
     assert cost_of(sheet, "own").values[0] is not None
-    assert any("The cost on the cards is a floor." in text for text in says_of_cost(sheet))
+    assert any(text.startswith("Prefill and decode are left out") for text in says_of_cost(sheet))
+    timeless = full(small, session={**SESSION, "lifetime": None})
+    assert timeless.costs.full_rate == timeless.costs.compute_rate
+    assert any(text.startswith("Memory is left out") for text in says_of_cost(timeless))
+
+
+def test_a_cost_where_memory_is_given_out_as_contexts_grow(small, trace):
+    """Of a quarter of the cap's length four times the sessions, and a quarter of the cost where memory binds."""
+    short = of_lengths(trace, [8192] * 400)
+    sheet = full(small, trace=short, session={**SESSION, "lifetime": quantity("10 h")}, tested_sessions=7)
+    assert cost_of(sheet, "held_filled").values[0].m_as("session") == 28
+    own, filled = (cost_of(sheet, key).values[0] for key in ("own", "own_filled"))
+    assert filled.m_as("USD/session") == pytest.approx(own.m_as("USD/session") / 4)
+    longer = full(small, trace=of_lengths(trace, [40_000] * 400))
+    assert cost_of(longer, "held_filled").values[0] is None
+
+
+def test_a_host_is_not_called_cheaper_at_any_load_where_that_hangs_on_how_memory_is_given(small, trace):
+    """They cross at 282 a day; 168 are served where the cap is kept for each, and more where memory follows."""
+    session = {**SESSION, "lifetime": quantity("1 h"), "requests": quantity("1000") / quantity("1 session")}
+    said = says_of_cost(full(small, trace=of_lengths(trace, [8192] * 400), session=session))
+    assert any(text.startswith("With memory kept for the cap, the host is cheaper at any load. Given") for text in said)
+    said = says_of_cost(full(small, session=session))
+    assert any(text.startswith("The host is cheaper at any load: the two would cross at 282") for text in said)
 
 
 @pytest.fixture(scope="module")
@@ -591,7 +775,9 @@ def test_every_empty_row_says_how_to_fill_it(small):
     empty = [row for section in sheet.sections for row in section.rows if not row.known]
     assert len(empty) > 20
     assert all(row.missing or row.needs for row in empty)
-    assert {row.key for _, row in sheet.missing} >= {"at_cap", "p99", "log", "tested", "hire", "load", "input_price"}
+    assert {row.key for _, row in sheet.missing} >= {"at_cap", "p99", "log", "tested", "hire", "input_price"}
+    served = worksheet(small, "h100-sxm", session=SESSION)
+    assert "load" in {row.key for _, row in served.missing}
 
 
 def test_a_full_sheet_has_no_empty_row(small, log, trace):
@@ -616,6 +802,14 @@ def test_options_that_are_named_exist(small):
 
 
 # Markdown, JSON, notebook
+
+
+def test_what_to_do_is_said_once_and_the_cost_is_short_without_prices(small):
+    printed = markdown(worksheet(small, "h100-sxm"))
+    assert printed.count("start the engine once") == 2  # of the weights, and of the sessions
+    assert printed.count("not known yet") < 16
+    assert len(printed[printed.index("## Memory and money") : printed.index("## Assumed")].splitlines()) < 22
+    assert "## Cost" not in printed
 
 
 def test_the_tables_of_the_markdown_are_whole(small, log, trace):
@@ -703,16 +897,62 @@ def test_a_notebook_is_the_same_every_time_and_valid(small, log, trace):
     nbformat.validate(nbformat.reads(made[0], as_version=4))
 
 
+def changed_notebook(sheet, **changed):
+    """What the cells of a sheet's notebook compute and print when inputs of the first one are changed."""
+    book = nbformat.reads(notebook(sheet), as_version=4)
+    first, *others = [one.source for one in book.cells if one.cell_type == "code"]
+    names, printed = {}, io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(first, names)
+        assert changed.keys() <= names.keys()
+        names.update(changed)
+        exec("\n".join(others), names)
+    return names, printed.getvalue()
+
+
 def test_a_notebook_computes_anew_when_an_input_is_changed(small):
     """The cap of the first cell halved: twice the sessions, at half the cost."""
-    book = nbformat.reads(notebook(full(small, tested_sessions=None)), as_version=4)
-    names = {}
-    code = "\n".join(one.source for one in book.cells if one.cell_type == "code")
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(code.replace("CAP = '32768 token'", "CAP = '16384 token'"), names)
-    before = full(small, tested_sessions=None).costs
-    assert names["costs"].held.m_as("session") == pytest.approx(2 * before.held.m_as("session"), abs=1)
-    assert names["costs"].own < 0.55 * before.own
+    before = full(small, tested_sessions=None)
+    names, _ = changed_notebook(before, CAP="16384 token")
+    assert names["costs"].held.m_as("session") == pytest.approx(2 * before.costs.held.m_as("session"), abs=1)
+    assert names["costs"].own < 0.55 * before.costs.own
+
+
+@pytest.mark.parametrize(
+    "name, given",
+    [
+        ("CAP", "16384 token"),
+        ("COUNT", 2),
+        ("ACCELERATOR", "h200-sxm"),
+        ("KV_FORMAT", "fp8"),
+        ("UTILISATION", "0.5"),
+    ],
+)
+def test_what_was_measured_otherwise_is_left_out_of_a_changed_notebook(small, log, name, given):
+    """A load test tells nothing of another cap or of another card."""
+    sheet = full(small, log=dataclasses.replace(log, memory=None), tested_sessions=7)
+    same, printed = changed_notebook(sheet)
+    assert same["costs"].held.m_as("session") == 7
+    assert "left out" not in printed
+    changed, printed = changed_notebook(sheet, **{name: given})
+    assert changed["costs"].held == changed["cards"].sessions("vLLM", changed["cap"])
+    assert f"measured at another {name}: left out" in printed
+
+
+def test_weights_that_were_counted_follow_their_precision(small):
+    names, _ = changed_notebook(full(small), WEIGHT_PRECISION="1 byte/parameter")
+    assert names["cards"].weights.size == counted_weights(small, EIGHT_BIT).size
+
+
+def test_a_notebook_of_an_engine_that_does_not_serve_it(log):
+    """Then sessions are counted by what the model needs, as in the Markdown."""
+    settled = dataclasses.replace(log, memory=None, weights=None, ranks=(), cache=None, tokens=None, concurrency=None)
+    sheet = full(
+        read(DEEPSEEK), count=8, weight_precision=EIGHT_BIT, log=settled, kv_format="q8_0", tested_sessions=None
+    )
+    names, printed = changed_notebook(sheet)
+    assert "vLLM: not told" in printed
+    assert names["held"] == sheet["sessions"]["needs"].values[0]
 
 
 def test_a_model_of_a_gguf_file_is_read_from_there_again(small):
@@ -812,6 +1052,60 @@ def test_a_file_is_written_whole_or_not_at_all(run, files):
     assert sorted(file.name for file in files.iterdir()) == ["config.json", "sheet.md", "vllm.log", "week.csv"]
 
 
+def test_a_pipe_is_written_to_and_not_replaced(run, files):
+    """Nor is a device."""
+    pipe = files / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    code, out, err = run(files / "config.json", "--accelerator", "h100-sxm", "--output", pipe)
+    assert (code, out, err) == (0, "", "")
+    assert pipe.is_fifo()
+    assert os.read(reader, 2) == b"# "
+    os.close(reader)
+
+
+@pytest.mark.parametrize("form", ["markdown", "json", "notebook"])
+def test_a_name_that_is_no_text_is_written_all_the_same(run, files, form):
+    config = files / "w\udcff|`y`.json"
+    config.write_text(json.dumps(SMALL))
+    target = files / f"sheet.{form}"
+    code, _, err = run(config, "--accelerator", "h100-sxm", "--format", form, "--output", target)
+    assert (code, err) == (0, "")
+    written = target.read_text(encoding="utf-8")
+    assert form == "markdown" or json.loads(written)
+
+
+def test_layers_are_not_split_over_more_cards_than_there_are_layers():
+    held = worksheet(read(GEMMA), "h100-sxm", 64, CAP)["sessions"]["llama.cpp"]
+    assert not held.known
+    assert held.missing == "it splits layers; wanted at most 30 accelerators"
+
+
+def test_a_dash_is_standard_output(run, files, monkeypatch):
+    monkeypatch.chdir(files)
+    code, out, _ = run("config.json", "--accelerator", "h100-sxm", "--output", "-")
+    assert (code, out[:2], (files / "-").exists()) == (0, "# ", False)
+
+
+def test_a_gguf_file_without_weights_says_what_is_wanted(run, tmp_path):
+    write(str(tmp_path / "bare.gguf"), Case("", "llama", {}), {})
+    code, out, err = run(tmp_path / "bare.gguf", "--accelerator", "h100-sxm")
+    assert (code, out) == (2, "")
+    assert "how many weights it has is not known here; wanted --weights" in err
+    code, out, _ = run(tmp_path / "bare.gguf", "--accelerator", "h100-sxm", "--weights", "5 GB")
+    assert (code, "weights are not counted: the file has none" in out) == (0, True)
+
+
+def test_requests_of_a_session_may_be_given(run, files):
+    asked = (files / "config.json", "--accelerator", "h100-sxm", "--cap", "32768", "--format", "json")
+    tokens = ("--session-prompts", "2000000", "--session-output", "30000")
+    _, out, _ = run(*asked, *tokens)
+    _, known, _ = run(*asked, *tokens, "--session-requests", "100")
+    bare, known = json.loads(out), json.loads(known)
+    assert known["session"]["requests"] == 100
+    assert known["rates"]["decode_floor"] > bare["rates"]["decode_floor"]
+
+
 def test_a_folder_is_no_file_to_write(run, files):
     (files / "folder").mkdir()
     code, _, err = run(files / "config.json", "--accelerator", "h100-sxm", "--output", files / "folder")
@@ -832,6 +1126,10 @@ def test_a_folder_is_no_file_to_write(run, files):
         (("--hire", "0 USD/hour"), "--hire 0 USD/hour: wanted"),
         (("--hire", "deepseek-v3-2025"), "--hire deepseek-v3-2025: has no such price; wanted one of h800-2025"),
         (("--hosted", "h800-2025"), "--hosted h800-2025: has no such price; wanted one of deepseek-r1-2025"),
+        (("--hosted", ""), "no price '' in the catalog"),
+        (("--hire", "nan USD/hour"), "--hire: 'nan USD/hour' is not a number with a unit"),
+        (("--hire", "-1 USD/hour"), "--hire -1 USD/hour: wanted"),
+        (("--hire", ""), "--hire: '' is not a number with a unit"),
         (("--hosted", "deepseek"), "no price 'deepseek' in the catalog; did you mean"),
         (("--output", "/nowhere/at/all.md"), "--output /nowhere/at/all.md: cannot be written: No such file"),
         (("--log", "/nowhere.log"), "/nowhere.log: No such file or directory"),
@@ -858,6 +1156,11 @@ def test_bad_input_is_a_sentence_and_exit_code_2(run, files, asked, message):
         ("--lifetime", "soon"),
         ("--input-price", "1 USD"),
         ("--input-price", "0 USD/Mtoken"),
+        ("--price-date", "yesterday"),
+        ("--price-date", "2026-13"),
+        ("--price-date", "2026-02-30"),
+        ("--session-requests", "0"),
+        ("--tested-sessions", "99999999999999999999"),
     ],
 )
 def test_options_are_checked(run, files, option, given):

@@ -50,7 +50,7 @@ def log(
     asked = {"kv_precision": kv_precision and precision_of(kv_precision), "tensor_parallel": tensor_parallel}
     answer = {
         "runs": [_answer(path, run, model, context, asked) for path, run in zip(logs, runs, strict=True)],
-        "fit": _fit(fitted(runs)) if len(runs) > 1 else None,
+        "fit": _fit(fitted(runs, [_called(path) for path in logs])) if len(runs) > 1 else None,
         "refused": None,
     }
     print_json(plain(answer)) if as_json else print_text(_blocks(answer, runs, explain))
@@ -87,6 +87,10 @@ def _watched(lines, file):
     print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
 
 
+def _called(path):
+    return "standard input" if path == "-" else path
+
+
 def _answer(path, run, model, context, asked):
     """What one run says, in quantities."""
     from dataclasses import asdict
@@ -101,7 +105,7 @@ def _answer(path, run, model, context, asked):
     sizes = ("weights", "cache", "memory", "needed")
     context = run.context_limit if context is None else context
     return {
-        "log": "standard input" if path == "-" else path,
+        "log": _called(path),
         **{f"{name}_bytes" if name in sizes else name: value for name, value in said.items()},
         "ranks": [asdict(rank) for rank in run.ranks],
         "smallest": run.smallest and run.smallest.name,
@@ -119,7 +123,7 @@ def _answer(path, run, model, context, asked):
 def _fit(fit):
     return {
         "of": fit.what,
-        "points": [{"tokens": tokens, "bytes": size} for tokens, size in fit.points],
+        "points": [{"tokens": tokens, "bytes": round(size)} for tokens, size in fit.points],
         "bytes_per_token": fit.growth,
         "constant_bytes": fit.constant,
         "residual_bytes": fit.residual,

@@ -1,6 +1,9 @@
 """``costlib trace``: what a trace says of sessions: their lengths, growth, waits, arrivals and shared prefixes."""
 
 import sys
+import threading
+import time
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -59,9 +62,10 @@ def trace(
 def read_trace(file, column=(), session=None, memory="1GB"):
     """A trace, and its figures."""
     columns, traces = _columns(column), _traces()
-    with _progress():
+    with _watched() as watched:
         found = traces.read(file, columns, session, memory)
-        return found, traces.summary(found)
+        watched.connection = found.sessions.get_backend()
+        return found, traces.summary(found)  # and with it all that is asked of DuckDB
 
 
 def _traces():
@@ -88,15 +92,41 @@ def _columns(given):
     return columns
 
 
-def _progress():
-    """A line that says that work goes on, where a person watches."""
-    from contextlib import nullcontext
+class _Watched:
+    """What a person who waits sees: for how long it has gone on, and how far the present pass over the trace is."""
 
+    def __init__(self):
+        self.began, self.connection, self.done = time.monotonic(), None, None
+
+    def __rich__(self):
+        passed = "" if self.done is None else f", {self.done:.0f} % of this pass"
+        return f"Reading the trace: {time.monotonic() - self.began:,.0f} s{passed}"
+
+    def ask(self, over):
+        """Ask DuckDB how far it is, until the work is over."""
+        from costlib.traces.engine import progress
+
+        while not over.wait(0.2):
+            self.done = self.connection and progress(self.connection)
+
+
+@contextmanager
+def _watched():
+    """A line that says that work goes on, where a person watches."""
+    watched, over = _Watched(), threading.Event()
     if sys.stderr is None or not sys.stderr.isatty():
-        return nullcontext()
+        yield watched
+        return
     from rich.console import Console
 
-    return Console(stderr=True).status("Reading the trace ...")
+    asking = threading.Thread(target=watched.ask, args=[over])
+    with Console(stderr=True).status(watched):
+        asking.start()
+        try:
+            yield watched
+        finally:
+            over.set()
+            asking.join()
 
 
 def _answer(found, summary, cap):

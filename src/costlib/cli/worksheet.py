@@ -1,5 +1,6 @@
 """``costlib worksheet``: five numbers before hardware is ordered, and what a session costs on either side."""
 
+import re
 import shlex
 import sys
 from typing import Annotated, Any
@@ -29,6 +30,19 @@ def _complete(kind):
 def _format(given):
     if given not in FORMATS:
         raise typer.BadParameter(f"{given!r}; wanted {', '.join(FORMATS)}")
+    return given
+
+
+def _date(given):
+    """A day, or a month, as the catalog has them."""
+    if not re.fullmatch(r"\d{4}-\d\d(-\d\d)?", given):
+        raise typer.BadParameter(f"{given!r}; wanted a day, as in 2026-11-30, or a month, as in 2026-11")
+    import datetime
+
+    try:
+        datetime.date.fromisoformat(given if given.count("-") == 2 else f"{given}-01")
+    except ValueError:
+        raise typer.BadParameter(f"{given!r}; there is no such day") from None
     return given
 
 
@@ -64,7 +78,8 @@ def worksheet(
     column: Column = (),
     session: SessionRule = None,
     tested_sessions: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Sessions that ran at once in a load test at the cap.")
+        int | None,
+        typer.Option(min=1, max=1_000_000, metavar="N", help="Sessions that ran at once in a load test at the cap."),
     ] = None,
     weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
     weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
@@ -87,6 +102,9 @@ def worksheet(
     ] = None,
     session_output: Annotated[
         Any, sized("token", 1, LONGEST, "output tokens of all its requests; by default the trace's", "TOKENS")
+    ] = None,
+    session_requests: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Requests of a session; by default the trace's.")
     ] = None,
     hits: Annotated[
         Any, sized("", 0, 1, "share of the prompt tokens found in a cache; by default the trace's", "SHARE")
@@ -116,7 +134,8 @@ def worksheet(
     cached_price: Annotated[Any, _price("its price of a prompt token found in its cache", "0 USD/Mtoken")] = None,
     output_price: Annotated[Any, _price("its price of an output token")] = None,
     price_date: Annotated[
-        str | None, typer.Option(metavar="DATE", help="When the prices given were read, as in 2026-11-30.")
+        str | None,
+        typer.Option(parser=_date, metavar="DATE", help="When the prices given were read, as in 2026-11-30."),
     ] = None,
     assume: Assume = (),
     format: Annotated[
@@ -134,7 +153,7 @@ def worksheet(
     _check_one_reads_standard_input(config, log, trace)
     prices = _prices(hire, hosted, (input_price, cached_price, output_price), price_date)
     one = {"hits": hits, "lifetime": lifetime, "wait_share": wait_share}
-    one |= {"prompts": session_prompts, "output": session_output}
+    one |= {"prompts": session_prompts, "output": session_output, "requests": session_requests}
     try:
         sheet = filled(
             read(config, assume),
@@ -170,12 +189,12 @@ def _check_one_reads_standard_input(*paths):
 
 
 def _of_one(session):
-    """What is given of a session, tokens as those of one session."""
+    """What is given of a session, its tokens and requests as those of one session."""
     from costlib.units import Quantity
 
     each = Quantity(1.0, "session")
     return {
-        key: value / each if key in ("prompts", "output") else value
+        key: value / each if key in ("prompts", "output", "requests") else value
         for key, value in session.items()
         if value is not None
     }
@@ -217,12 +236,17 @@ def _prices(hire, hosted, given, date):
         raise InputError("prices of tokens; wanted both --input-price and --output-price")
     return {
         "hire": None if hire is None else _hire(hire, date),
-        "hosted": given_price(date, **prices) if prices else hosted and _of_catalog(hosted, "--hosted", "input"),
+        "hosted": given_price(date, **prices) if prices else _hosted(hosted),
     }
 
 
+def _hosted(name):
+    return None if name is None else _of_catalog(name, "--hosted", "input")
+
+
 def _is_price(text):
-    return text.strip()[:1] in "$0123456789."
+    """Whether this is a price and not the name of one, which is of letters, digits and dashes."""
+    return not re.fullmatch(r"[a-z][a-z0-9.-]*", text, re.IGNORECASE)
 
 
 def _hire(text, date):
@@ -276,7 +300,7 @@ def _text(sheet, format):
 
 def _write(text, path):
     """Print, or write a whole file or none."""
-    if path is None:
+    if path in (None, "-"):
         typer.echo(text, nl=False)
         return
     import os
@@ -284,12 +308,17 @@ def _write(text, path):
 
     from costlib.schema import InputError
 
+    content = text.encode(errors="backslashreplace")  # names of files may be no text
     target = os.path.realpath(path)
     try:
+        if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe is written to; a folder is not
+            with open(target, "wb") as file:
+                file.write(content)
+            return
         handle, beside = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".costlib-")
         try:
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+            with open(handle, "wb") as file:
+                file.write(content)
             os.umask(mask := os.umask(0))
             os.chmod(beside, 0o666 & ~mask)
             os.replace(beside, target)

@@ -2,8 +2,9 @@
 
 - :mod:`costlib.logs.vllm`, :mod:`costlib.logs.sglang`, :mod:`costlib.logs.llama_cpp`, :mod:`costlib.logs.ollama`,
   :mod:`costlib.logs.tensorrt_llm`: the lines of each, as a table, and what they make together
-- :mod:`costlib.logs.lines`: one line; :mod:`costlib.logs.reader`: all of a file; :mod:`costlib.logs.log`: what it says
-- :mod:`costlib.logs.comparison`: a log against the prediction for a model, the difference explained
+- :mod:`costlib.logs.lines`: one line; :mod:`costlib.logs.reader`: all of a file; :mod:`costlib.logs.startup`: the
+  lines of one start-up; :mod:`costlib.logs.log`: what it says
+- :mod:`costlib.logs.comparison`: a log against the prediction for a model, the difference explained, engine by engine
 - :mod:`costlib.logs.fit`: constant and slope of the state, from several runs
 """
 

@@ -46,8 +46,10 @@ def point(log):
     -------
     tuple of (str, Quantity [token], Quantity [byte]) or None
         What the size is of, the length, and the size. Of vLLM and llama.cpp one sequence at its context limit; of
-        SGLang and TensorRT-LLM the tokens of the pool.
+        SGLang and TensorRT-LLM, and where slots of llama.cpp share their cells, all tokens.
     """
+    if log.settings.get("unified") and log.cache is not None and log.tokens is not None:
+        return f"the cells that {log.sequences} slots share", log.tokens, log.cache
     if log.engine in ("llama.cpp", "ollama"):
         if log.cache is not None and log.context_limit is not None:
             return "a slot at its context limit", log.context_limit, log.cache / (log.sequences or 1)
@@ -61,13 +63,15 @@ def point(log):
     return None
 
 
-def fitted(logs):
+def fitted(logs, names=None):
     """Constant and slope from two or more runs of one model.
 
     Parameters
     ----------
     logs : sequence of Log
         Of two runs or more, alike but for the length.
+    names : sequence of str, optional
+        How messages call them; by default ``run 1`` and so on.
 
     Returns
     -------
@@ -93,8 +97,9 @@ def fitted(logs):
     <Quantity(131072.0, 'byte / token')>
     """
     logs = list(logs)
-    points = [_required(log, number) for number, log in enumerate(logs, 1)]
-    _check_alike(logs)
+    names = [f"run {number}" for number in range(1, len(logs) + 1)] if names is None else list(names)
+    points = [_required(log, name) for log, name in zip(logs, names, strict=True)]
+    _check_alike(logs, names)
     pairs = sorted((tokens.m_as("token"), size.m_as("byte")) for _, tokens, size in points)
     lengths, sizes = zip(*pairs, strict=True)
     if len(set(lengths)) < 2:
@@ -109,25 +114,29 @@ def fitted(logs):
     return Fit(points[0][0], quantities, *line, Quantity(residual, "byte"))
 
 
-def _required(log, number):
+def _required(log, name):
     found = point(log)
     if found is None:
-        raise InputError(f"run {number}: does not say a length and what it takes; wanted both, for a slope")
+        raise InputError(f"{name}: does not say a length and what it takes; wanted both, for a slope")
     return found
 
 
-ALIKE = ("engine", "model", "kv_format", "sequences")
+ALIKE = ("engine", "model", "kv_format")
 SETTINGS = ("tensor_parallel", "pipeline_parallel", "micro_batch", "batched_tokens", "unified", "architecture")
 
 
-def _check_alike(logs):
+def _check_alike(logs, names):
     """Refuse runs of different models or settings, as far as they say which."""
-    first = logs[0]
-    for number, log in enumerate(logs[1:], 2):
-        values = [(name, getattr(first, name), getattr(log, name)) for name in ALIKE if name != "sequences"]
-        values += [(name, first.settings.get(name), log.settings.get(name)) for name in SETTINGS]
-        if first.engine in ("llama.cpp", "ollama"):
-            values.append(("sequences", first.sequences, log.sequences))
-        for name, one, other in values:
+    first = _settings(logs[0])
+    for log, name in zip(logs[1:], names[1:], strict=True):
+        for setting, other in _settings(log).items():
+            one = first.get(setting)
             if one != other and None not in (one, other):
-                raise InputError(f"run {number}: {name} = {other!r}, and {one!r} in run 1; wanted runs that are alike")
+                wanted = "wanted runs that are alike"
+                raise InputError(f"{name}: {setting} = {other!r}, and {one!r} in {names[0]}; {wanted}")
+
+
+def _settings(log):
+    """What has to be alike, as far as a log says it."""
+    found = {name: getattr(log, name) for name in ALIKE} | {name: log.settings.get(name) for name in SETTINGS}
+    return found | ({"sequences": log.sequences} if log.engine in ("llama.cpp", "ollama") else {})

@@ -12,7 +12,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["LONGEST", "Line", "Printed", "Reading", "cleaned", "lines_of"]
+__all__ = ["LONGEST", "Line", "Printed", "Reading", "cleaned", "lines_of", "writer_of"]
 
 LONGEST = 2**16  # characters of a line; a longer one holds a prompt, not a figure
 
@@ -58,7 +58,8 @@ class Line:
         From which version or source it is known.
     role : str
         ``begins``: the first line of a start-up; ``loads``: one of a new start-up, if the one before has come to its
-        end; ``runs``: of a server at work; empty: of a start-up.
+        end; ``model``: a file that llama.cpp opens, of a model or of its draft; ``server``: said once, before several;
+        ``runs``: of a server at work; empty: of a start-up.
     """
 
     key: str
@@ -66,17 +67,20 @@ class Line:
     since: str = ""
     role: str = ""
     pattern: re.Pattern = field(init=False, repr=False, compare=False)
+    groups: tuple = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "pattern", re.compile(re.sub(r"<(\w+):([\w%]+)>", _group, self.text)))
+        pattern = re.compile(re.sub(r"<(\w+):([\w%]+)>", _group, self.text))
+        object.__setattr__(self, "pattern", pattern)
+        object.__setattr__(self, "groups", tuple(_named(group) for group in pattern.groupindex))
 
     def read(self, text):
         """The values in a line, by name; None if it is another line, and ValueError where a number is not credible."""
         if self.key not in text or not (found := self.pattern.search(text)):
             return None
         return {
-            name.partition("__")[0]: _value(name, given)
-            for name, given in found.groupdict().items()
+            name: _value(name, unit, given)
+            for (name, unit), given in zip(self.groups, found.groups(), strict=True)
             if given is not None
         }
 
@@ -87,12 +91,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one line said: its number, the pattern, the rank that spoke, and the values."""
+    """What one line said: its number, the pattern, the rank that spoke, the values, and which process wrote it."""
 
     number: int
     line: Line
     rank: str
     values: dict
+    writer: str = ""
 
 
 def _group(found):
@@ -101,12 +106,16 @@ def _group(found):
     return f"(?P<{name}__{unit}>{SIZE if unit == 'size' else NUMBER})"
 
 
-def _value(name, given):
+def _named(group):
+    """Name and unit of a group of a pattern."""
+    name, _, unit = group.partition("__")
+    return name, "%" if unit == "share_of_100" else unit
+
+
+def _value(name, unit, given):
     """A number in bytes, a count or a share; a text as it is."""
-    name, _, unit = name.partition("__")
     if not unit:
         return given.strip()
-    unit = "%" if unit == "share_of_100" else unit
     if unit == "size":
         given, unit = _size(given)
     value = float(given.replace(",", "")) * UNITS[unit]
@@ -132,9 +141,21 @@ def cleaned(text):
     text = text.rstrip("\r\n")
     if text.startswith("{"):
         text = _unwrapped(text)
-    if "[" in text:
+    if "\x1b[" in text or "1b[" in text or "033[" in text:  # a quick look
         text = COLOUR.sub("", text)
     return text.replace("\0", "")
+
+
+CONTAINER = re.compile(
+    r"[A-Za-z][\w.-]*\s+\| |\[pod/\S+\]|\[\d+\] (?=\d+\.\d\d\.)"
+)  # … or a server that llama.cpp routes to
+PROCESS = re.compile(r"\bpid=(\d+)")
+
+
+def writer_of(text):
+    """Container and process that wrote a line, as far as it says."""
+    container, process = CONTAINER.match(text), PROCESS.search(text)
+    return f"{container[0] if container else ''}{process[1] if process else ''}"
 
 
 def _unwrapped(text):

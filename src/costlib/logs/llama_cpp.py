@@ -4,8 +4,11 @@ from costlib.logs.lines import Line
 
 __all__ = ["LINES", "assembled", "contexts", "main_and_drafts"]
 
-CONTEXT = r"(?:llama_context|llama_new_context_with_model|llama_init_from_model|llama_init_from_file|init_from_model)"
-KEYS_AND_VALUES = r"(?:, K \((?P<keys>\w+)\):\s*<key_bytes:MiB> MiB, V \((?P<values>\w+)\):\s*<value_bytes:MiB> MiB)?"
+CONTEXT = r"(?:llama_context\w*|llama_new_context_with_model|(?:llama_)?init_from_model|llama_init_from_file)"
+KEYS_AND_VALUES = (
+    r"(?:, (?:K|c\^KV) \((?P<keys>\w+)\):\s*<key_bytes:MiB> MiB"
+    r"(?:, V \((?P<values>\w+)\):\s*<value_bytes:MiB> MiB)?)?"
+)
 META = r"(?:llm_load_print_meta|llama_model_load_internal|print_info)"
 
 LINES = (
@@ -25,7 +28,8 @@ LINES = (
     Line(
         "llama.cpp: loading model from", r"llama\.cpp: loading model from (?P<path>\S.*)", "before August 2023", "model"
     ),
-    Line("arch ", META + r": arch\s+= (?P<arch>\S+)", "2023 to 2026"),
+    Line("arch ", META + r": arch\s+= (?P<architecture>\S+)", "2023 to 2026"),
+    Line("ype ", META + r": (?:model ftype|file type)\s+= (?:all |mostly )?(?P<file_type>\w+)", "2023 to 2026"),
     Line("general.name", META + r": general\.name\s+= (?P<model>\S.*?)\s*$", "2023 to 2026"),
     Line("no_alloc", r"no_alloc\s+= <no_alloc:n>", "2025, llama-model.cpp"),
     Line("n_ctx_train", r"n_ctx_train\s+= <trained:n>", "2023 to 2026"),
@@ -36,20 +40,22 @@ LINES = (
         r"(?:load_tensors|llm_load_tensors):\s+(?P<device>\S+)\s+(?:model )?buffer size\s+=\s*<weights:MiB> MiB",
         "2024 to 2026, llama-model.cpp",
     ),
-    Line("mem required", r"mem required\s+=\s*<weights:MiB> M", "before 2024: writes MB"),
+    Line("mem required", r"llm_load_tensors: mem required\s+=\s*<weights:MiB> M", "August to December 2023: writes MB"),
+    Line("VRAM used", r"llm_load_tensors: (?P<device>VRAM) used\s*[:=]\s*<weights:MiB> M", "August to December 2023"),
     # Settings of a context
     Line("n_ctx ", CONTEXT + r": n_ctx\s+= <n_ctx:n>\s*$", "2023 to 2026, llama-context.cpp"),
+    Line("n_ctx ", r"llama_model_load_internal: n_ctx\s+= <n_ctx:n>\s*$", "before August 2023"),
     Line("n_ctx_per_seq", CONTEXT + r": n_ctx_per_seq\s*= <limit:n>\s*$", "2024 to 2025"),
     Line("n_ctx_seq", CONTEXT + r": n_ctx_seq\s+= <limit:n>\s*$", "2025 to 2026"),
     Line("n_seq_max", CONTEXT + r": n_seq_max\s+= <sequences:n>", "2024 to 2026"),
     Line("n_ubatch", CONTEXT + r": n_ubatch\s+= <micro_batch:n>", "2024 to 2026"),
     Line("kv_unified", CONTEXT + r": kv_unified\s+= (?P<unified>true|false)", "2025 to 2026"),
     Line("kv_size = ", r"kv_size = <kv_size:n>", "January to May 2025, llama-kv-cache.cpp"),
-    Line("n_slots = ", r"n_slots = <slots:n>(?:, n_ctx_slot = <slot_tokens:n>)?", "2024 to 2026, server"),
+    Line("n_slots = ", r"n_slots = <server_slots:n>", "2024 to 2026, server"),
     # The pools
     Line(
         "KV cache, size",
-        r"creating\s+(?P<part>[\w-]+) KV cache, size = <cells:n> cells",
+        r"creating\s+(?P<part>[\w-]+) KV cache, size =\s+<cells:n> cells",
         "May 2025 to 2026, llama-kv-cache-iswa.cpp",
     ),
     Line(
@@ -67,11 +73,11 @@ LINES = (
     Line(
         "memory_recurrent",
         r"memory_recurrent: size =\s*<states:MiB> MiB \(\s*<slots:n> cells?,\s*<layers:n> layers"
-        r"(?:,\s*<seqs:n> seqs[^)]*)?\)",
+        r"(?:,\s*<seqs:n> seqs(?:\s+<copies:n> rs_seq)?[^)]*)?\)",
         "June 2025 to 2026, llama-memory-recurrent.cpp",
     ),
     Line("KV buffer size", r":\s+(?P<device>\S+) KV buffer size =\s*<device_cache:MiB> MiB", "2024 to 2026"),
-    Line("RS buffer size", r":\s+(?P<device>\S+) RS buffer size =\s*<device_cache:MiB> MiB", "2025 to 2026"),
+    Line("RS buffer size", r":\s+(?P<device>\S+) RS buffer size =\s*<device_states:MiB> MiB", "2025 to 2026"),
     Line("compute buffer", r":\s+(?P<device>\S+) compute buffer(?: size =|\s+=)\s*<compute:MiB> MiB", "2024 to 2026"),
     Line(
         "failed to allocate",
@@ -90,46 +96,64 @@ def rank_of(text):
 
 def complete(found):
     """Whether a start-up has come to its end: a pool is known, or why there is none."""
-    return any(found.has(name) for name in ("pool", "states", "nothing_left"))
+    return any(found.has(name) for name in ("pool", "states", "device_cache", "device_states", "nothing_left"))
+
+
+SETTINGS = ("micro_batch", "n_ctx", "trained", "state_copies", "file_type", "architecture")
 
 
 def assembled(found):
     """The fields of a log, from the readings of one start-up."""
     main, drafts = main_and_drafts(contexts(found))
-    pools = [*main["pools"], *({**pool, "kind": "draft"} for draft in drafts for pool in draft["pools"])]
-    full = [pool for pool in main["pools"] if pool["kind"] == "full"]
+    made = main["pools"]
+    full = [pool for pool in made if pool["kind"] == "full" and pool["layers"] != 0]
     largest = max(full, key=lambda pool: pool["tokens"] or 0, default={})
-    if drafts:
-        found.note("a second context is there, of a draft; its cache is not in that of the model")
-    if found.fits("kv self size", exactly="before October 2023: writes MB"):
-        found.note("the cache is printed in MB and is MiB")
+    _note(found, main, drafts)
+    slots = _slots(found, main, largest)
     cells, streams = largest.get("tokens"), largest.get("streams") or 1
-    unified = main.get("unified")
-    sequences = main.get("sequences") or largest.get("sequences") or 1
-    if unified is None and largest:
-        unified = streams < sequences
-    settings = {"unified": bool(unified) and sequences > 1}
-    settings |= {name: main[name] for name in ("micro_batch", "n_ctx", "trained") if main.get(name) is not None}
-    settings |= {"architecture": main["arch"]} if main.get("arch") else {}
-    if compute := sum(main["compute"].values()):
-        settings["compute"] = compute
-    limit = main.get("limit") or (main["n_ctx"] // (1 if unified else sequences) if main.get("n_ctx") else cells)
-    return {
+    return slots | {
         "version": found.last("version"),
         "model": main.get("model") if main.get("model") not in (None, "n/a") else main.get("path"),
         "weights": main["weights"] or ({"": main["file"]} if main.get("file") else {}),
         "caches": main["devices"],
-        "cache": sum(pool["size"] for pool in main["pools"]) if main["pools"] else None,
+        "cache": sum(pool["size"] for pool in made) if made else None,
         "tokens": cells * streams if cells else None,
-        "context_limit": limit,
-        "sequences": sequences,
-        "kv_format": _kv_format(found, full or main["pools"]),
-        "refused": "a buffer could not be allocated" if found.has("nothing_left") and not main["pools"] else None,
-        "settings": settings,
-        "pools": pools,
-        "hybrid": any(pool["kind"] != "full" for pool in main["pools"]) if main["pools"] else None,
+        "kv_format": _kv_format(found, full or made),
+        "refused": "a buffer could not be allocated" if found.has("nothing_left") and not made else None,
+        "settings": _settings(main, slots),
+        "pools": [*made, *({**pool, "kind": "draft"} for draft in drafts for pool in draft["pools"])],
+        "hybrid": any(pool not in full for pool in made) if made else None,
         "layered": True,
     }
+
+
+def _note(found, main, drafts):
+    """What misleads in the figures as they are printed."""
+    if drafts:
+        found.note("a second context is there, of a draft; its cache is not in that of the model")
+    if found.fits("kv self size"):
+        found.note("the cache is printed in MB and is MiB")
+    if main["summed"]:
+        found.note("the line with the size of a pool is not there; it is the sum of its buffers")
+
+
+def _slots(found, main, largest):
+    """Sequences at once, tokens of one, and whether they share one cache."""
+    by_pool = next((pool["sequences"] for pool in main["pools"] if pool["sequences"]), None)
+    sequences = main.get("sequences") or largest.get("sequences") or found.last("server_slots") or by_pool or 1
+    unified = main.get("unified")
+    if unified is None and largest:
+        unified = (largest.get("streams") or 1) < sequences
+    of_one = main["n_ctx"] // (1 if unified else sequences) if main.get("n_ctx") else largest.get("tokens")
+    limit = main.get("limit") or of_one
+    return {"sequences": sequences, "context_limit": limit, "unified": bool(unified) and sequences > 1}
+
+
+def _settings(main, slots):
+    settings = {"unified": slots.pop("unified")}
+    settings |= {name: main[name] for name in SETTINGS if main.get(name) is not None}
+    compute = sum(main["compute"].values())
+    return settings | ({"compute": compute} if compute else {})
 
 
 def contexts(found):
@@ -145,9 +169,14 @@ def contexts(found):
         _take(model, made[-1], values)
     latest = {}  # a context that is made again, after a trial, stands for the one before
     for context in made:
+        _sum_up(context)
         if context["pools"] and not context["model_of"].get("no_alloc"):
-            latest[context["model_of"]["path"], tuple(pool["layers"] for pool in context["pools"])] = context
+            latest[context["model_of"]["path"], tuple(map(_alike, context["pools"]))] = context
     return [{**context["model_of"], **context} for context in latest.values()] or [{**model, **_context(model)}]
+
+
+def _alike(pool):
+    return pool["layers"] or pool["size"]
 
 
 def main_and_drafts(made):
@@ -163,37 +192,73 @@ def _model(path):
 
 
 def _context(model):
-    return {"model_of": model, "pools": [], "devices": {}, "compute": {}, "part": None}
+    made = {"pools": [], "devices": {}, "compute": {}, "buffers": {}, "part": None, "part_cells": None, "summed": False}
+    return {"model_of": model, **made}
+
+
+OF_THE_MODEL = ("architecture", "model", "file", "file_type", "trained", "no_alloc")
+OF_THE_CONTEXT = ("n_ctx", "limit", "sequences", "micro_batch", "kv_size")
 
 
 def _take(model, context, values):
     """What a line adds to a model and to the context that is being made."""
-    if "pool" in values:
-        context["pools"].append(_pool(context, values))
-    elif "states" in values:
-        context["pools"].append(
-            {"kind": "recurrent", "size": values["states"], "tokens": values["slots"], "layers": values["layers"],
-             "sequences": values.get("seqs"), "streams": 1, "keys": "f32", "values": "f32"}
-        )  # fmt: skip
+    if "pool" in values or "states" in values:
+        pool = _pool(context, values) if "pool" in values else _recurrent(context, values)
+        context["buffers"].pop(pool["kind"], None)
+        context["pools"].append(pool)
     elif "device_cache" in values:
-        held = context["devices"]
-        held[values["device"]] = held.get(values["device"], 0) + values["device_cache"]
+        _add_buffer(context, KINDS.get(context["part"], "full"), values["device"], values["device_cache"])
+    elif "device_states" in values:
+        _add_buffer(context, "recurrent", values["device"], values["device_states"])
     elif "compute" in values:
         context["compute"][values["device"]] = values["compute"]
     elif "weights" in values:
-        held, device = model["weights"], values.get("device", "")
-        held[device] = held.get(device, 0) + values["weights"]
+        _add(model["weights"], values.get("device", ""), values["weights"])
     elif "part" in values:
-        context["part"] = values["part"]
+        _sum_up(context)
+        context["part"], context["part_cells"] = values["part"], values["cells"]
     else:
-        model |= {name: values[name] for name in ("arch", "model", "file", "trained", "no_alloc") if name in values}
-        settings = ("n_ctx", "limit", "sequences", "micro_batch", "kv_size")
-        context |= {name: values[name] for name in settings if name in values}
+        model |= {name: values[name] for name in OF_THE_MODEL if name in values}
+        context |= {name: values[name] for name in OF_THE_CONTEXT if name in values}
         context |= {"unified": values["unified"] == "true"} if "unified" in values else {}
 
 
+def _add(sums, name, value):
+    sums[name] = sums.get(name, 0) + value
+
+
+def _add_buffer(context, kind, device, size):
+    _add(context["devices"], device, size)
+    _add(context["buffers"], kind, size)
+
+
+def _sum_up(context):
+    """Make pools of the buffers whose own line, with the size of the pool, is not there."""
+    for kind, size in context["buffers"].items():
+        cells = None if kind == "recurrent" else context["part_cells"] or context.get("n_ctx")
+        pool = {"kind": kind, "size": size, "tokens": cells, "layers": None, "sequences": context.get("sequences")}
+        context["pools"].append(pool | {"streams": 1, "keys": None, "values": None})
+        context["summed"] = True
+    context["buffers"] = {}
+
+
+def _recurrent(context, values):
+    """A pool of recurrent states; those that are kept for tokens that were speculated are counted."""
+    context |= {"state_copies": values["copies"]} if values.get("copies") else {}
+    return {
+        "kind": "recurrent",
+        "size": values["states"],
+        "tokens": values["slots"],
+        "layers": values["layers"],
+        "sequences": values.get("seqs"),
+        "streams": 1,
+        "keys": "f32",
+        "values": "f32",
+    }
+
+
 def _pool(context, values):
-    part, context["part"] = context["part"], None
+    part, context["part"], context["part_cells"] = context["part"], None, None
     return {
         "kind": KINDS.get(part, "full"),
         "size": values["pool"],

@@ -192,18 +192,31 @@ class Log:
             return self._slots(context)
         at_limit = self.context_limit is not None and context == self.context_limit.m_as("token")
         if self.engine == "vllm" and at_limit and self.concurrency is not None:
-            return self.concurrency
+            return self._printed(context)
+        if self.engine == "vllm" and at_limit and self.needed is not None and self.cache is not None:
+            return max(0, self.cache.m_as("byte")) // max(1, self.needed.m_as("byte"))
         if self.settings.get("recurrent_slots") and self.tokens is not None:  # a pool of its own, beside that of tokens
             return min(self.tokens.m_as("token") // context, self.sequences or self.settings["recurrent_slots"])
         if not plain or self.tokens is None:
             return None
-        block = 1 if self.block is None else self.block.m_as("token")
+        block = 1 if self.block is None else max(1, self.block.m_as("token"))
         return self.tokens.m_as("token") // (math.ceil(context / block) * block)
+
+    def _printed(self, context):
+        """The printed concurrency: at the least that it may be, unless the tokens say it with more digits."""
+        half = self.rounding.get("concurrency", 0.0)
+        by_tokens = None if self.tokens is None else self.tokens.m_as("token") / context
+        if by_tokens is not None and abs(by_tokens - self.concurrency) <= half:
+            return by_tokens
+        started = 1 if self.refused is None and self.concurrency >= 1 else 0  # it does not start with less
+        return max(started, self.concurrency - half)
 
     def _slots(self, context):
         """Of an engine that gives each slot its cells at the start."""
         if self.sequences is None or self.context_limit is None:
             return None
+        if context > self.context_limit.m_as("token"):
+            return 0
         if self.settings.get("unified") and self.tokens is not None:
             return min(self.sequences, self.tokens.m_as("token") // context)
-        return self.sequences if context <= self.context_limit.m_as("token") else 0
+        return self.sequences

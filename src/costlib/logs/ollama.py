@@ -6,7 +6,10 @@ from costlib.logs.lines import Line
 __all__ = ["LINES", "assembled"]
 
 LINES = (
-    Line("Listening on", r"Listening on \S+ \(version (?P<ollama_version>[\w.-]+)\)", "0.1 to 0.20"),
+    Line("Listening on", r"Listening on \S+ \(version (?P<ollama_version>[\w.-]+)\)", "0.1 to 0.20", "server"),
+    Line("OLLAMA_KV_CACHE_TYPE:", r"OLLAMA_KV_CACHE_TYPE:(?P<cache_type>\w+)", "0.5 to 0.20, envconfig", "server"),
+    Line("starting runner", r"msg=\"starting (?P<server>runner)\"", "0.11.5 to 0.20, llm/server.go", "begins"),
+    Line("offload to gpu", r"\skv=\"<estimate:size>\"", "0.1.32, llm/server.go: an estimate", "begins"),
     Line(
         "memory.required.kv=",
         r"memory\.required\.kv=\"<estimate:size>\"",
@@ -45,6 +48,11 @@ def complete(found):
     return llama_cpp.complete(found) or found.has("device_kv") or found.has("estimate")
 
 
+def ended(found):
+    """Whether all of a start-up was printed: its own engine says what it allocates, the other what it will."""
+    return llama_cpp.complete(found) or (found.has("device_kv") and "ollama engine" in found.all("runner"))
+
+
 def assembled(found):
     """The fields of a log, from the readings of one start-up."""
     said = llama_cpp.assembled(found)
@@ -62,6 +70,8 @@ def assembled(found):
         said |= {"tokens": size, "sequences": parallel, "context_limit": size // parallel}
     if said["kv_format"] is None:
         said["kv_format"] = found.last("cache_type") or "f16"
+        if not found.has("cache_type"):
+            found.note("the format of the cache is not printed; taken to be f16, as by default")
     said["version"] = found.last("ollama_version") or said["version"]
     if found.has("ollama_arch"):
         said["settings"].setdefault("architecture", found.last("ollama_arch"))

@@ -1,18 +1,17 @@
 """From the lines of a log to what the last complete start-up in it says."""
 
 from collections import Counter
-from dataclasses import dataclass, field
 from itertools import chain, islice
 
-from costlib.logs import llama_cpp, ollama, sglang, tensorrt_llm, vllm
-from costlib.logs.lines import LONGEST, Reading, cleaned
-from costlib.logs.log import Log, Pool, Rank, Use
+from costlib.logs import llama_cpp
+from costlib.logs.lines import LONGEST, Reading, cleaned, writer_of
+from costlib.logs.log import Log, Pool, Rank
+from costlib.logs.startup import ENGINES, INSIDE, MOST_NOTES, State
 from costlib.schema import InputError
 from costlib.units import Quantity
 
 __all__ = ["read"]
 
-ENGINES = {"vllm": vllm, "sglang": sglang, "llama.cpp": llama_cpp, "ollama": ollama, "tensorrt_llm": tensorrt_llm}
 NAMES = {
     "vllm": "vLLM",
     "sglang": "SGLang",
@@ -20,10 +19,9 @@ NAMES = {
     "ollama": "ollama",
     "tensorrt_llm": "TensorRT-LLM",
 }
-INSIDE = {"ollama": "llama.cpp"}  # whose lines stand among those of the other
-MOST_READINGS = 5000  # of one start-up; the longest published ones have some 300
-MOST_NOTES = 20
 TOGETHER = 128  # lines that are looked at at once
+MOST_SHAPES, LONGEST_SHAPE = 4096, 512  # lines without their digits of which it is remembered what they may fit
+PASSED = b"0123456789\0"  # what a key never has
 WRITTEN = ("Received request", "Added request", "prompt: ")  # what users wrote may look like a line of an engine
 SHOWN = {
     "vllm": ("Model loading took … GiB", "Available KV cache memory: … GiB", "# GPU blocks: …"),
@@ -88,41 +86,62 @@ class Reader:
             for engine, module in ENGINES.items()
             for line in module.LINES
         ]
-        self.keys = {line.key for line, *_ in self.table}
+        self.keys = {line.key.encode() for line, *_ in self.table}
+        self.shapes = {}
 
     def take(self, lines):
-        """Some lines, with or without their ends; patterns of which none of them has the key are not tried on each."""
-        texts = [None if len(raw) > LONGEST else cleaned(raw) for raw in lines]
-        together = "\n".join(filter(None, texts))
-        keys = {key for key in self.keys if key in together}
-        table = [row for row in self.table if row[0].key in keys]
-        written = any(mark in together for mark in WRITTEN)
-        for raw, text in zip(lines, texts, strict=True):
-            self.number += 1
-            self.too_long += text is None
-            self.nul |= "\0" in raw
+        """Some lines, with or without their ends."""
+        if not self.known:
+            self.nul = self.nul or any("\0" in raw for raw in lines)
+        before = self.known
+        for number, (raw, table) in enumerate(zip(lines, self._tables(lines), strict=True), self.number + 1):
             self.cut = False
-            known = (
-                bool(text) and not (written and any(mark in text for mark in WRITTEN)) and self._known(raw, text, table)
-            )
-            self.known += known
-            self.unknown += not known and text is not None
+            if table and self._known(number, raw, table):
+                self.known += 1
+        self.number += len(lines)
+        self.unknown += len(lines) - (self.known - before)
 
-    def _known(self, raw, text, table):
+    def _tables(self, lines):
+        """The patterns that each line may fit: those whose key it has.
+
+        A log repeats its lines, but for numbers. No key has a digit, so a line without its digits has the same keys,
+        or more; of those lines it is remembered, and the others are searched for a key all at once.
+        """
+        shapes = [b"" if len(raw) > LONGEST else raw.encode(errors="replace").translate(None, PASSED) for raw in lines]
+        if len(self.shapes) > MOST_SHAPES:
+            self.shapes.clear()
+        tables = {shape: self.shapes.get(shape) for shape in shapes}
+        fresh = [shape for shape, table in tables.items() if table is None]
+        together = b"".join(fresh)
+        keys = [key for key in self.keys if key in together] if fresh else ()
+        for shape in fresh:
+            found = {key for key in keys if key in shape}
+            tables[shape] = tuple(row for row in self.table if row[0].key.encode() in found) if found else ()
+            if len(shape) <= LONGEST_SHAPE:
+                self.shapes[shape] = tables[shape]
+        self.too_long += sum(len(raw) > LONGEST for raw in lines)
+        return [tables[shape] for shape in shapes]
+
+    def _known(self, number, raw, table):
         """Whether a line fits a pattern; what it says goes to the start-up of its engine."""
-        known = False
+        text, known = cleaned(raw), False
+        if any(mark in text for mark in WRITTEN):
+            return False
         for line, engine, family, rank_of in table:
             try:
                 values = line.read(text)
             except ValueError as error:
-                self._note(f"line {self.number:,}: {error} is not credible, and was passed over")
+                self._note(f"line {number:,}: {error} is not credible, and was passed over")
                 known = True
                 continue
             if values is None:
                 continue
             known = True
             self.own[engine] += 1
-            self.states[family].take(Reading(self.number, line, rank_of(text), values))
+            if line.role == "runs":
+                self.states[family].use.take(values)
+            else:
+                self.states[family].take(Reading(number, line, rank_of(text), values, writer_of(text)))
             self.cut |= not raw.endswith("\n") and line.ends(text)
         return known
 
@@ -146,7 +165,7 @@ class Reader:
         """What is to be said of the whole file."""
         if state.starts > 1:
             yield f"{state.starts} start-ups came to their end; the last counts"
-        if state.finished not in (None, state.current) and state.current.begun:
+        if state.finished not in (None, state.current) and state.current.last_number:
             yield "a start-up after it did not come to its end"
         for other in self.states.values():
             if other is not state and other.finished is not None:
@@ -166,167 +185,6 @@ class Reader:
         what += f" ({self.too_long:,} of more than {LONGEST:,} characters)" if self.too_long else ""
         what += f" ({self.notes[0]})" if self.notes else ""
         return f"{where}: {count} is known{what}; looked for lines of {wanted}".replace("one that is known", "known")
-
-
-class State:
-    """The start-ups of one engine: the last that came to its end, and the one under way."""
-
-    def __init__(self, engine):
-        self.engine, self.module = engine, ENGINES[engine]
-        self.current, self.finished = Found(), None
-        self.starts = 0
-        self.use = Using()
-
-    def take(self, reading):
-        role = reading.line.role
-        if role == "runs":
-            self.use.take(reading.values)
-            return
-        if self._anew(reading):
-            self.close()
-            self.current = Found()
-        if role == "begins":
-            self.current.begun.add((reading.line, reading.rank))
-        self.current.take(reading)
-
-    def _anew(self, reading):
-        """Whether a line opens a new start-up: a first line that was there, or weights after a pool."""
-        now, role = self.current, reading.line.role
-        if role == "begins":
-            return (reading.line, reading.rank) in now.begun or (self._complete(now) and not now.begun)
-        ended = getattr(self.module, "ended", self._complete)
-        return role == "loads" and ended(now) and reading.rank in now.loaded
-
-    def _complete(self, found):
-        return ollama.complete(found) if self.engine == "llama.cpp" else self.module.complete(found)
-
-    def close(self):
-        if self._complete(self.current):
-            self.finished = self.current
-            self.starts += 1
-
-    def best(self):
-        """The readings that count: of the last complete start-up, or of the one that there is."""
-        if self._complete(self.current):
-            if self.finished is not self.current:
-                self.finished = self.current
-                self.starts += 1
-            return self.current
-        if self.finished is not None:
-            return self.finished
-        return self.current if self.current.readings else None
-
-
-@dataclass
-class Found:
-    """The readings of one start-up."""
-
-    readings: list = field(default_factory=list)
-    notes: list = field(default_factory=list)
-    begun: set = field(default_factory=set)
-    loaded: set = field(default_factory=set)
-    last_number: int = 0
-
-    def take(self, reading):
-        self.last_number = reading.number
-        if reading.line.role == "loads":
-            self.loaded.add(reading.rank)
-        if len(self.readings) < MOST_READINGS:
-            self.readings.append(reading)
-        elif len(self.readings) == MOST_READINGS:
-            self.note(f"a start-up of more than {MOST_READINGS:,} lines that are known; the rest was passed over")
-
-    def note(self, text):
-        if text not in self.notes:
-            self.notes.append(text)
-
-    def has(self, name):
-        return any(name in reading.values for reading in self.readings)
-
-    def fits(self, key, exactly=None):
-        """Whether a line of this kind was there."""
-        return any(r.line.key == key and exactly in (None, r.line.since) for r in self.readings)
-
-    def all(self, name):
-        return [reading.values[name] for reading in self.readings if name in reading.values]
-
-    texts = all
-
-    def last(self, name):
-        return next(reversed(self.all(name)), None)
-
-    def least(self, name):
-        return min(self.all(name), default=None)
-
-    def ranks(self, *names):
-        return list(dict.fromkeys(r.rank for r in self.readings if any(name in r.values for name in names)))
-
-    def of_rank(self, rank):
-        return [reading.values for reading in self.readings if reading.rank == rank]
-
-    def by_rank(self, name):
-        """The last value by rank; a value that stands twice and differs is said to."""
-        values = {}
-        for reading in self.readings:
-            if name not in reading.values:
-                continue
-            now, before = reading.values[name], values.get(reading.rank)
-            if before is not None and abs(now - before) > 0.01 * max(abs(now), abs(before)):
-                self.note(f"line {reading.number:,}: {name} was printed before with another value; this one counts")
-            values[reading.rank] = now
-        return values
-
-    def sum_by_rank(self, name):
-        sums = Counter()
-        for reading in self.readings:
-            if name in reading.values:
-                sums[reading.rank] += reading.values[name]
-        return dict(sums)
-
-    def by(self, label, name):
-        """The last value by what another value of the line says."""
-        return {r.values[label]: r.values[name] for r in self.readings if name in r.values and label in r.values}
-
-    def ranks_spoken(self):
-        return list(dict.fromkeys(reading.rank for reading in self.readings))
-
-
-class Using:
-    """Sums over the lines of a server at work."""
-
-    def __init__(self):
-        self.lines = self.usages = self.total = 0
-        self.peak = self.running = self.waiting = self.preemptions = self.retracted = self.hit_rate = None
-        self.new_tokens = self.cached_tokens = 0
-
-    def take(self, values):
-        self.lines += "usage" in values
-        if "usage" in values:
-            self.usages += 1
-            self.total += values["usage"]
-            self.peak = max(values["usage"], self.peak or 0)
-        for name in ("running", "waiting", "preemptions"):
-            if name in values:
-                setattr(self, name, max(values[name], getattr(self, name) or 0))
-        if "retracted" in values:
-            self.retracted = values["retracted"] + (self.retracted or 0)
-        self.hit_rate = values.get("hit_rate", self.hit_rate)
-        self.new_tokens += values.get("new_tokens", 0)
-        self.cached_tokens += values.get("cached_tokens", 0)
-
-    def use(self):
-        if not (self.usages or self.running is not None or self.preemptions is not None):
-            return None
-        prompt = self.new_tokens + self.cached_tokens
-        return Use(
-            lines=self.lines,
-            mean=self.total / self.usages if self.usages else None,
-            peak=self.peak,
-            running=self.running,
-            waiting=self.waiting,
-            preemptions=self.retracted if self.preemptions is None else self.preemptions,
-            hit_rate=self.cached_tokens / prompt if prompt else self.hit_rate,
-        )
 
 
 def _log(engine, said, speakers, state, notes, reader):
@@ -366,14 +224,17 @@ def _log(engine, said, speakers, state, notes, reader):
         readings=tuple(state.best().readings),
         starts=state.starts,
         known=reader.known,
-        unknown=reader.unknown + reader.too_long,
+        unknown=reader.unknown,
     )
 
 
 def _rounding(said, weights):
     """What the printed figures may be off, in their units."""
     values = {"weights": sum(weights.values()), **{name: said.get(name) for name in ("cache", "needed", "concurrency")}}
-    return {name: value.half for name, value in values.items() if hasattr(value, "half")}
+    halves = {name: value.half for name, value in values.items() if hasattr(value, "half")}
+    if (most := said.get("half")) is not None:
+        halves |= {name: min(half, most) for name, half in halves.items() if name in ("cache", "needed")}
+    return halves
 
 
 def _ranks(weights, caches, memory, held):
@@ -391,15 +252,19 @@ def _ranks(weights, caches, memory, held):
 
 def _of_the_ranks(ranks, settings, said):
     """Notes on ranks that do not speak, and on pools that differ."""
-    count = settings.get("tensor_parallel", 1)
+    count = max(settings.get("tensor_parallel", 1), len(ranks))
     speaking = [rank for rank in ranks if rank.weights is not None]
     if not said.get("layered") and 0 < len(speaking) < count:
         yield f"{len(speaking)} of {count} ranks say what their weights take; the others are not in the sum"
     if (stages := settings.get("pipeline_parallel", 1)) > 1:
         yield f"{stages} pipeline stages hold different layers: the sizes of a rank are those of its layers"
-    sizes = [rank.cache for rank in ranks if rank.cache is not None]
+    pools = [(rank.cache, rank.tokens) for rank in ranks if rank.cache is not None]
+    sizes, held = [size for size, _ in pools], {tokens for _, tokens in pools}
     if not said.get("layered") and len(sizes) > 1 and max(sizes) > 1.01 * min(sizes):
-        yield "the pools of the ranks differ; the least counts for all"
+        if len(held) == 1 and None not in held:
+            yield "the ranks hold the same tokens in pools of different sizes, so they hold different layers or heads"
+        else:
+            yield "the pools of the ranks differ; the least counts for all"
 
 
 def _bytes(value):

@@ -16,6 +16,7 @@ LINES = (
     ),
     Line("server_args=", r"\btp_size=<tensor_parallel:n>"),
     Line("server_args=", r"\bdp_size=<data_parallel:n>"),
+    Line("server_args=", r"\benable_dp_attention=(?P<attention_replicas>True)", "0.4 to 0.6"),
     Line("server_args=", r"\bkv_cache_dtype=['\"](?P<kv_format>\w+)"),
     Line("server_args=", r"\bmem_fraction_static=<utilisation:share>"),
     Line("server_args=", r"\bspeculative_algorithm=['\"](?P<drafting>\w+)"),
@@ -69,6 +70,11 @@ LINES = (
         r"liding window memory pool\. full_layer_tokens=<full_tokens:n>, swa_layer_tokens=<window_tokens:n>",
         "0.5 to 0.6",
     ),
+    Line(
+        "SWAKVPool mem usage",
+        r"SWAKVPool mem usage: <both_pools:GiB> GB, swa size: <window_tokens:n>, full size: <full_tokens:n>",
+        "0.5 to 0.6, swa_memory_pool.py: writes GB",
+    ),
     Line("max_total_num_tokens=", r"max_total_num_tokens=<tokens:n>", "0.1.14 to 0.6, scheduler.py"),
     Line("max_running_requests=", r"max_running_requests=<sequences:n>"),
     Line("context_len=", r"context_len=<limit:n>"),
@@ -98,7 +104,7 @@ def rank_of(text):
 
 def complete(found):
     """Whether a start-up has come to its end: its pool is known, or why it has none."""
-    return any(found.has(name) for name in ("tokens", "pool_tokens", "nothing_left"))
+    return any(found.has(name) for name in ("tokens", "pool_tokens", "both_pools", "nothing_left"))
 
 
 def ended(found):
@@ -106,36 +112,27 @@ def ended(found):
     return found.has("tokens")
 
 
+SETTINGS = ("tensor_parallel", "data_parallel", "drafting", "page", "full_tokens", "window_tokens", "graphs")
+
+
 def assembled(found):
     """The fields of a log, from the readings of one start-up."""
     per_rank = {rank: _pools(found, rank) for rank in found.ranks("keys", "both", "ssm")}
-    caches = {rank: sum(size for _, size, *_ in pools) for rank, pools in per_rank.items() if pools}
-    smallest = min(caches, key=caches.get) if caches else None
+    caches = {rank: sum(pool["size"] for pool in pools) for rank, pools in per_rank.items() if pools}
+    caches = {**found.by_rank("both_pools"), **caches}
+    smallest = min(caches, key=caches.get, default=None)
     pools = per_rank.get(smallest, [])
-    held = next((tokens for kind, _, tokens, _ in pools if kind == "full"), None)
-    by_rank = {
-        rank: next((held for kind, _, held, _ in pools if kind == "full"), None) for rank, pools in per_rank.items()
-    }
-    tokens = found.least("full_tokens") or found.least("tokens") or held
-    if caches or found.has("weights"):
-        found.note("sizes are printed in GB and are GiB")
-    settings = {
-        name: found.last(name)
-        for name in "tensor_parallel data_parallel drafting page full_tokens window_tokens graphs".split()
-        if found.last(name) is not None
-    }
-    if any(kind == "draft" for pools in per_rank.values() for kind, *_ in pools):
-        found.note("a draft has a pool of its own, which is in that of the rank; its weights are in the sum")
-    if found.has("slots"):
-        settings["recurrent_slots"] = found.least("slots")
+    held = {rank: _tokens(pools) for rank, pools in per_rank.items()}
+    settings = _settings(found)
+    _note(found, caches, per_rank)
     return {
         "version": found.last("version"),
         "model": found.last("model"),
         "weights": _weights(found),
         "caches": caches,
-        "held": by_rank,
+        "held": held,
         "cache": caches.get(smallest),
-        "tokens": tokens,
+        "tokens": found.least("full_tokens") or found.least("tokens") or held.get(smallest),
         "block": settings.get("page", 1),
         "context_limit": found.last("limit"),
         "sequences": found.last("sequences"),
@@ -143,15 +140,41 @@ def assembled(found):
         "utilisation": found.last("utilisation"),
         "refused": "there is no memory left for the cache" if found.has("nothing_left") else None,
         "settings": settings,
-        "pools": [
-            {"kind": kind, "size": size, "tokens": tokens, "keys": stored} for kind, size, tokens, stored in pools
-        ],
-        "hybrid": bool(found.has("slots") or found.has("ssm") or found.has("window_tokens")) if pools else None,
+        "pools": pools,
+        "hybrid": any(found.has(name) for name in ("slots", "ssm", "window_tokens")) if caches else None,
     }
 
 
+def _settings(found):
+    settings = found.lasts(SETTINGS)
+    if found.has("attention_replicas"):
+        replicas = settings.get("data_parallel") or 1
+        settings["attention_parallel"] = max(1, settings.get("tensor_parallel", 1) // replicas)
+    if found.has("stored"):
+        settings["allocated_format"] = found.last("stored")
+    if found.has("slots"):
+        settings["recurrent_slots"] = found.least("slots")
+    return settings
+
+
+def _note(found, caches, per_rank):
+    """What misleads in the figures as they are printed."""
+    if caches or found.has("weights"):
+        found.note("sizes are printed in GB and are GiB")
+    if any(pool["kind"] == "draft" for pools in per_rank.values() for pool in pools):
+        found.note("a draft has a pool of its own, which is in that of the rank; its weights are in the sum")
+    replicas = {group[1] for rank in found.ranks_spoken() if (group := re.search(r"DP(\d+)", rank))}
+    if len(replicas) > 1:
+        found.note(f"{len(replicas)} replicas of attention serve side by side; tokens are those of one")
+
+
+def _tokens(pools):
+    """Tokens of the pool that sees the whole context."""
+    return next((pool["tokens"] for pool in pools if pool["kind"] == "full"), None)
+
+
 def _pools(found, rank):
-    """The pools of a rank in the order in which they were allocated: kind, bytes, tokens, format.
+    """The pools of a rank in the order in which they were allocated.
 
     With windows, the pool of as many tokens as theirs is that of the windows. What comes after is of a draft.
     """
@@ -160,17 +183,21 @@ def _pools(found, rank):
     for values in found.of_rank(rank):
         if "ssm" in values:
             size = values["ssm"] + values["conv"]
-            pools.append(("recurrent", size, values.get("slots"), None))
+            pools.append(_pool("recurrent", size, values.get("slots")))
         elif "ssm_drafts" in values:
-            pools.append(("recurrent, drafts", values["ssm_drafts"] + values["conv_drafts"], None, None))
+            pools.append(_pool("recurrent, drafts", values["ssm_drafts"] + values["conv_drafts"]))
         elif "keys" in values or "both" in values:
             size = values["both"] if "both" in values else values["keys"] + values["values"]
             tokens = values.get("pool_tokens")
             kind = "sliding" if windows and tokens == windows and tokens != found.last("full_tokens") else "full"
             kind = "draft" if kind in seen else kind
             seen.add(kind)
-            pools.append((kind, size, tokens, values.get("stored")))
+            pools.append(_pool(kind, size, tokens, values.get("stored")))
     return pools
+
+
+def _pool(kind, size, tokens=None, stored=None):
+    return {"kind": kind, "size": size, "tokens": tokens, "keys": stored}
 
 
 def _weights(found):

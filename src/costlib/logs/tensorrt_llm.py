@@ -16,6 +16,7 @@ LINES = (
         r"Memory used after loading model weights \(inside torch\) in memory usage profiling: <weights:GiB> GiB",
         "0.19 to 1.2",
     ),
+    Line("device total memory", r"device total memory <memory:GiB> GiB", "0.19 to 1.2"),
     Line("bytes for k/v cache", r"Allocate <cache:B> bytes for k/v cache", "0.5 to 0.9"),
     Line("tokens in paged KV cache", r"Using <tokens:n> tokens in paged KV cache", "0.5 to 0.9"),
     Line(
@@ -42,6 +43,7 @@ LINES = (
         r"\bmax_seq_len=<limit:n>, max_num_requests=<sequences:n>, max_num_tokens=",
         "0.16 to 1.2, PyTorch backend",
     ),
+    Line("maxSequenceLen:", r"TRTGptModel maxSequenceLen: <limit:n>", "0.11 to 0.20"),
     Line("maxNumSequences", r"maxNumSequences: <sequences:n>", "0.6 to 0.20"),
     Line("mMaxAttentionWindowSize", r"mMaxAttentionWindowSize: (?:\(<limit:n>\)|<limit_too:n>)", "0.6 to 0.20"),
     Line(
@@ -78,7 +80,7 @@ def assembled(found):
     ranks = found.last("tensor_parallel")
     return {
         "version": found.last("version"),
-        "weights": found.by_rank("weights"),
+        "weights": _weights(found, ranks),
         "caches": found.by_rank("cache"),
         "memory": found.by_rank("memory"),
         "cache": found.last("cache"),
@@ -91,3 +93,11 @@ def assembled(found):
         "settings": {"tensor_parallel": ranks} if ranks else {},
         "hybrid": len(windows) > 1 if tokens else None,
     }
+
+
+def _weights(found, ranks):
+    """By rank; in their order where each of several prints its part, and none says which it is."""
+    parts = found.all("weights")
+    if set(by_rank := found.by_rank("weights")) == {""} and len(parts) == ranks:
+        return {f"rank {number}": part for number, part in enumerate(parts)}
+    return by_rank

@@ -21,6 +21,23 @@ LINES = (
         "begins",
     ),
     Line("non-default args", r"non-default args: ", "0.10, utils.py", "begins"),
+    Line("version ", r"[▀▄█ ]{3}\s*version (?P<version>\d[\w.+]*)", "0.12, api_utils.py"),
+    *(
+        Line("non-default args: ", rf"'{name}': {value}", "0.10, utils.py")
+        for name, value in (
+            ("model", r"'(?P<model>[^']+)'"),
+            ("max_model_len", "<limit:n>"),
+            ("tensor_parallel_size", "<tensor_parallel:n>"),
+            ("pipeline_parallel_size", "<pipeline_parallel:n>"),
+            ("data_parallel_size", "<data_parallel:n>"),
+            ("kv_cache_dtype", r"'(?P<kv_format>\w+)'"),
+            ("dtype", r"'(?P<dtype>\w+)'"),
+            ("quantization", r"'(?P<quantisation>[\w-]+)'"),
+            ("num_speculative_tokens", "<speculated:n>"),
+            ("enable_prefix_caching", "(?P<prefix_caching>True|False)"),
+        )
+    ),
+    Line("non-default args: ", r"'speculative_config': \{[^}]*'method': '(?P<drafting>\w+)'", "0.10, utils.py"),
     Line("with config:", r"\bmodel=['\"](?P<model>[^'\"]+)", "llm_engine.py, v1/engine/core.py"),
     Line("with config:", r"\bmax_seq_len=<limit:n>"),
     Line("with config:", r"\btensor_parallel_size=<tensor_parallel:n>"),
@@ -31,6 +48,7 @@ LINES = (
     Line("with config:", r"\bquantization=(?P<quantisation>[\w-]+)"),
     Line("with config:", r"\bnum_spec_tokens=<speculated:n>", "0.9, v1"),
     Line("with config:", r"speculative_config=SpeculativeConfig\(method='(?P<drafting>\w+)'", "0.9, v1"),
+    Line("with config:", r"speculative_config=(?P<no_drafting>None)", "0.4 to 0.27"),
     Line("with config:", r"\benable_prefix_caching=(?P<prefix_caching>True|False)", "0.6"),
     Line("gpu_memory_utilization", r"gpu_memory_utilization['\"]?(?:=|: ?|\s+)<utilisation:share>"),
     Line(
@@ -92,7 +110,9 @@ LINES = (
         "0.6.2 to 0.27",
     ),
     Line(
-        "num_gpu_blocks_override=", r"Overriding num_gpu_blocks=.*num_gpu_blocks_override=<override:n>", "0.2 to 0.27"
+        "num_gpu_blocks_override=",
+        r"Overriding num_gpu_blocks=(?!0 ).*num_gpu_blocks_override=<override:n>",
+        "0.2 to 0.27",
     ),
     Line(
         "Setting attention block size",
@@ -107,9 +127,9 @@ LINES = (
         "cp_world_size", r"Multiplying the GPU KV cache size by the cp_world_size <context_parallel:n>", "0.11 to 0.27"
     ),
     Line(
-        "hybrid kv cache manager",
-        r"(?P<windows_whole>[Tt]urning off hybrid kv cache manager|hybrid kv cache manager is disabled)",
-        "0.10, config",
+        "ybrid ",
+        r"(?P<windows_whole>[Tt]urning off hybrid kv cache manager|(?i:hybrid kv cache manager is disabled))",
+        "0.10 to 0.20, config and kv_cache_utils.py",
     ),
     # Refusals
     Line(
@@ -128,7 +148,10 @@ LINES = (
         "0.1 to 0.27",
     ),
     Line(
-        "Free memory on device", r"Free memory on device \(<free:GiB>/<memory:GiB> GiB\)", "0.9 to 0.27, worker utils"
+        "Free memory on device",
+        r"Free memory on device(?: \S+)? \(<free:GiB>/<memory:GiB> GiB\)"
+        r"(?: on startup is less than desired GPU memory utilization \(<utilisation:share>)?",
+        "0.9 to 0.27, worker utils",
     ),
     # At work
     Line("KV cache usage:", r"(?:GPU )?KV cache usage: <usage:%>%", "0.1 to 0.27", "runs"),
@@ -141,9 +164,10 @@ LINES = (
 
 PREFIX = re.compile(
     r"\((VllmWorker(?:Process)?|Worker\w*|EngineCore\w*|RayWorkerWrapper|RayWorkerVllm)"
-    r"((?: (?:TP|rank=)\d+)?) pid=(\d+)"
+    r"((?: (?:TP|rank=)\d+)?) pid=(\d+)(?:, ip=([\d.]+))?"
 )
 DEFAULT_BLOCK = 16
+HALF = 0.005 * 2**30  # it prints two decimals of a GiB, but no zeros at their end: 1.1 is 1.10
 
 
 def rank_of(text):
@@ -151,33 +175,64 @@ def rank_of(text):
     found = PREFIX.search(text)
     if not found:
         return ""
-    name, number, process = found.groups()
+    name, number, process, address = found.groups()
     if number:
         return "TP" + re.sub(r"\D", "", number)
     if name in ("VllmWorkerProcess", "VllmWorker") or name.startswith("Ray"):
-        return f"worker {process}"
+        return f"worker {process}" + (f" on {address}" if address else "")
     return name.removeprefix("Worker_")
 
 
 def complete(found):
     """Whether a start-up has come to its end: its pool is known, or why it has none."""
-    return any(found.has(name) for name in ("blocks", "tokens", "needed", "nothing_left"))
+    return any(found.has(name) for name in ("blocks", "tokens", "concurrency", "needed", "free", "nothing_left"))
+
+
+SETTINGS = (
+    "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel", "batched_tokens", "speculated",
+    "drafting", "no_drafting", "prefix_caching", "mamba_padding", "quantisation", "graphs", "override",
+    "estimated_length", "windows_whole",
+)  # fmt: skip
+MEASURED = ("budget", "outside", "peak", "activations")
 
 
 def assembled(found):
     """The fields of a log, from the readings of one start-up."""
-    weights = {**found.by_rank("weights_too"), **found.by_rank("weights")}
     caches = found.by_rank("cache")
-    settings = {
-        name: found.last(name)
-        for name in "tensor_parallel pipeline_parallel data_parallel batched_tokens speculated drafting prefix_caching"
-        " mamba_padding context_parallel quantisation budget outside peak activations graphs override estimated_length"
-        " windows_whole".split()
-        if found.last(name) is not None
+    cut, concurrency = _cut(found), found.least("concurrency")
+    hybrid = _hybrid(found, cut["tokens"], concurrency, found.last("limit"))
+    _note(found, caches, cut["tokens"] if hybrid else None, concurrency)
+    return cut | {
+        "version": found.last("version"),
+        "model": found.last("model"),
+        "weights": {**found.by_rank("weights_too"), **found.by_rank("weights")},
+        "caches": caches,
+        "memory": found.by_rank("memory"),
+        "cache": found.least("cache"),
+        "context_limit": found.last("limit"),
+        "concurrency": concurrency,
+        "sequences": found.last("sequences"),
+        "kv_format": _kv_format(found),
+        "utilisation": found.last("utilisation"),
+        "needed": found.last("needed"),
+        "refused": _refused(found, concurrency),
+        "settings": found.lasts(SETTINGS) | _measured(found, caches),
+        "hybrid": hybrid,
+        "half": HALF,
     }
+
+
+def _measured(found, caches):
+    """What a rank measured of its card, of the rank whose pool counts."""
+    smallest = min(caches, key=caches.get, default="")
+    by_name = {name: found.by_rank(name) for name in MEASURED}
+    return {name: values[smallest] for name, values in by_name.items() if smallest in values}
+
+
+def _cut(found):
+    """Tokens of a block, blocks and tokens: as printed, or as they follow from what is."""
     blocks, tokens, concurrency = found.least("blocks"), found.least("tokens"), found.least("concurrency")
-    hybrid_block, limit = found.last("hybrid_block"), found.last("limit")
-    block = hybrid_block or found.last("block")
+    block, limit = found.last("hybrid_block") or found.last("block"), found.last("limit")
     if block is None and blocks and concurrency and limit:
         block = _block(blocks, concurrency, limit)
     if block is None and blocks and tokens and tokens % blocks == 0:
@@ -185,41 +240,23 @@ def assembled(found):
     if block is None and blocks:
         block = DEFAULT_BLOCK
         found.note("the block is not printed; taken to have 16 tokens, as by default")
-    if blocks and not tokens and block:
-        tokens = blocks * block
+    return {"block": block, "blocks": blocks, "tokens": tokens or (blocks * block if blocks else tokens)}
+
+
+def _note(found, caches, mixed_tokens, concurrency):
+    """What misleads in the figures as they are printed; ``mixed_tokens`` are those of layers of several kinds."""
     if found.has("override"):
         found.note(f"the number of blocks was given: {found.last('override'):,}, whatever there was room for")
-    if unit := next((text for text in found.texts("unit")), "GB" if found.fits("Loading model weights took") else ""):
-        found.note("the weights are printed in GB and are GiB") if unit == "GB" else None
-    hybrid = _hybrid(found, hybrid_block, tokens, concurrency, limit)
-    if hybrid and tokens and limit and concurrency:
+    if "GB" in found.all("unit") or found.fits("Loading model weights took"):
+        found.note("the weights are printed in GB and are GiB")
+    if mixed_tokens and concurrency and (limit := found.last("limit")):
         found.note(
-            f"layers of several kinds share the pool: its tokens would be {tokens / limit:.2f} contexts of the limit, "
-            f"and the {concurrency:g} printed are right"
+            f"layers of several kinds share the pool: its tokens would be {mixed_tokens / limit:.2f} contexts of the "
+            f"limit, and the {concurrency:g} printed are right"
         )
     engines = {name for name in caches if re.search(r"DP\d", name)}
     if len(engines) > 1:
         found.note(f"{len(engines)} engines serve side by side; tokens, blocks and concurrency are those of one")
-    return {
-        "version": found.last("version"),
-        "model": found.last("model"),
-        "weights": weights,
-        "caches": caches,
-        "memory": found.by_rank("memory"),
-        "cache": found.least("cache"),
-        "tokens": tokens,
-        "block": block,
-        "blocks": blocks,
-        "context_limit": limit,
-        "concurrency": concurrency,
-        "sequences": found.last("sequences"),
-        "kv_format": _kv_format(found),
-        "utilisation": found.last("utilisation"),
-        "needed": found.last("needed"),
-        "refused": _refused(found, concurrency),
-        "settings": settings,
-        "hybrid": hybrid,
-    }
 
 
 def _block(blocks, concurrency, limit):
@@ -239,7 +276,9 @@ def _kv_format(found):
 def _refused(found, concurrency):
     if found.has("needed"):
         return "one sequence at the context limit needs more than the pool has"
-    if found.has("nothing_left"):
+    if found.has("free"):
+        return "less of the card is free than it may use"
+    if found.has("nothing_left") or (found.least("cache") or 0) < 0:
         return "there is no memory left for the cache"
     if found.fits("larger than the maximum number of tokens") or (concurrency is not None and concurrency < 1):
         return "the pool holds less than one sequence at the context limit"
@@ -249,9 +288,9 @@ def _refused(found, concurrency):
 NEWEST = (0, 20)  # from about here on, tokens are printed as concurrency times limit: they tell nothing of layers
 
 
-def _hybrid(found, hybrid_block, tokens, concurrency, limit):
+def _hybrid(found, tokens, concurrency, limit):
     """Whether layers of several kinds share the pool, by its concurrency; None if that cannot be told."""
-    if hybrid_block:
+    if found.has("hybrid_block"):
         return True
     if not (tokens and concurrency and limit):
         return None

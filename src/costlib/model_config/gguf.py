@@ -135,10 +135,13 @@ def read_gguf(path, assume=()):
         f.note("weights are not counted: not all parts of the file are here")
     else:
         tensors = [*tensors, *(tensor for part in parts for tensor in read_header(part)[1])]
+        if not tensors:
+            f.note("weights are not counted: the file has none")
+    whole = parts is not None and tensors
     return replace(
         config,
-        parameters=None if parts is None else _counted(tensors, table, config.layers),
-        weights=None if parts is None else Quantity(float(sum(size for _, _, size in tensors)), "byte"),
+        parameters=_counted(tensors, table, config.layers) if whole else None,
+        weights=Quantity(float(sum(size for _, _, size in tensors)), "byte") if whole else None,
         assumptions=(*assumed, *f.assumptions.values()),
         notes=tuple(f.notes),
     )

@@ -1,5 +1,6 @@
 """What a model's weights take: as given, as their files are, or counted at a precision."""
 
+import re
 from dataclasses import dataclass
 
 from costlib import serving
@@ -96,8 +97,16 @@ def counted_weights(model, precision=None):
         source=f"counted at {bits}",
         formula=f"{show(parameters, digits=15)} × {show(stored, 'byte/parameter', digits=5)}",
         precision=stored,
-        assumptions=() if precision else (f"weights at {bits}; the file declares no quantisation",),
+        assumptions=() if precision else (f"weights at {bits}; the file declares no quantisation{_by_name(model)}",),
     )
+
+
+def _by_name(model):
+    """What to ask where a name says that weights are quantised, and the file does not."""
+    found = re.search(
+        r"(?:^|[-_/. ])(fp8|nvfp4|mxfp4|fp4|int4|int8|awq|gptq|w4a16|w8a8)(?:$|[-_/. ])", model.name, re.I
+    )
+    return f", though its name says {found[1]}: --weight-precision or --weights" if found else ""
 
 
 def _declared(model):

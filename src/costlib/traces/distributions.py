@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import stats
 
 from costlib.arguments import ArgumentError
 
@@ -92,6 +91,8 @@ class Distribution:
         """
         _check_share(p, 0, 1)
         _check_share(confidence, 0, 1)
+        from scipy import stats  # slow to load, and not needed for a quantile
+
         outside = (1 - confidence) / 2
         lower = int(stats.binom.ppf(outside, self.count, p))
         upper = int(stats.binom.ppf(1 - outside, self.count, p)) + 1
@@ -117,37 +118,42 @@ class Distribution:
         A generalised Pareto law is fitted to the excesses over a high quantile, as
         the theory of extremes has it for all common laws; it ends at a finite
         value where its shape is negative. A tail is called cut off where the shape
-        is below -0.3 and an exponential tail is refused at the level of 5 %, or
-        where a tenth of the excesses is heaped just below the maximum. Cuts that
+        is below -0.3 and an exponential tail is refused at the level of 5 %, or where a tenth of the excesses, or of
+        all values, is heaped within a hundredth of their range below the maximum. Cuts that
         take less than about a hundredth of the values are not seen.
-        See Hosking and Wallis (1987), doi:10.1080/00401706.1987.10488243, and
-        Grimshaw (1993), doi:10.1080/00401706.1993.10485040, for the profile likelihood.
+        See Hosking and Wallis (1987), doi:10.1080/00401706.1987.10488243.
         """
-        threshold, excess, counts = self._excesses()
-        number = int(counts.sum())
+        if (of_all := self._heaped(self.minimum)) >= TAIL * self.count and len(self.values) >= FEWEST:
+            return self._heap(of_all, self.count, "values", None, None)
+        threshold, excess = self._excesses()
+        number = len(excess)
         if number < FEWEST:
             return CutOff(None, None, None, None, number, f"{number} values in the tail are too few to say")
-        reach = excess[-1]
-        heaped = int(counts[excess >= 0.99 * reach].sum())
-        shape, ratio, chance = _generalised_pareto(excess / reach, counts)
-        if heaped >= max(10, HEAP * number) and len(excess) > 1:
-            why = f"{heaped:,} of the {number:,} largest values are heaped up to {self.maximum:,}"
-            return CutOff(True, float(self.maximum), shape, chance, number, why)
+        shape, end, chance = _generalised_pareto(excess)
+        of_tail = self._heaped(threshold)
+        if of_tail >= max(10, HEAP * number) and excess[0] < excess[-1]:
+            return self._heap(of_tail, number, "largest values", shape, chance)
         if shape < LIGHT and chance < 0.05:
-            end = float(threshold + reach / -ratio)
+            end += threshold
             why = f"the {number:,} largest values thin out as if none could pass {end:,.0f} (shape {shape:.2f})"
             return CutOff(True, end, shape, chance, number, why)
         return CutOff(False, None, shape, chance, number, f"the {number:,} largest values thin out as tails do")
 
+    def _heaped(self, low):
+        """How many values lie within a hundredth of the range from low below the maximum."""
+        near = self.maximum - 0.01 * (self.maximum - low)
+        return int(self.counts[np.searchsorted(self.values, near) :].sum())
+
+    def _heap(self, heaped, number, what, shape, chance):
+        why = f"{heaped:,} of the {number:,} {what} are heaped up to {self.maximum:,}"
+        return CutOff(True, float(self.maximum), shape, chance, number, why)
+
     def _excesses(self):
-        """A high threshold, by how much values exceed it, and how often each does."""
+        """A high threshold, and by how much each larger value exceeds it, in ascending order."""
         most = min(int(TAIL * self.count), MOST)
         first = int(np.searchsorted(self._up_to, self.count - most))  # the last value that is no excess
-        return (
-            self.values[first],
-            (self.values[first + 1 :] - self.values[first]).astype(float),
-            self.counts[first + 1 :],
-        )
+        threshold = self.values[first].item()
+        return threshold, np.repeat(self.values[first + 1 :] - threshold, self.counts[first + 1 :]).astype(float)
 
 
 def distribution(table, column):
@@ -181,20 +187,17 @@ def _check_share(value, low, high, closed=False):
         raise ArgumentError(f"given {value}; wanted a share between {low} and {high}")
 
 
-def _generalised_pareto(excess, counts):
-    """Shape, shape over scale, and the chance of a likelihood ratio as large against an exponential tail.
+def _generalised_pareto(excess):
+    """Shape, the excess at which the law ends, and the chance of a likelihood ratio as large with an exponential tail.
 
-    The scale is eliminated, which leaves one number to search over: theta = shape / scale, more than -1 where the
-    largest excess is 1. Below a shape of -1 the likelihood has no maximum, so that is the least.
+    Below a shape of -1 the likelihood grows without bound as the end comes near the largest excess: -1 and that then.
     """
-    edge = np.geomspace(1e-6, 1, 300)
-    theta = np.concatenate([edge[:-1] - 1, np.geomspace(1e-6, 1e3, 300)])
-    number = counts.sum()
-    shapes = np.log1p(theta[:, None] * excess) @ counts / number
-    allowed = shapes >= -1
-    theta, shapes = theta[allowed], shapes[allowed]
-    likelihood = -(np.log(shapes / theta) + shapes + 1)
-    best = int(np.argmax(likelihood))
-    exponential = -(np.log(excess @ counts / number) + 1)
-    ratio = 2 * number * (likelihood[best] - exponential)
-    return float(shapes[best]), float(theta[best]), float(stats.chi2.sf(max(ratio, 0), 1))
+    from scipy import stats
+
+    reach = excess.max()
+    scaled = excess / reach
+    shape, _, scale = stats.genpareto.fit(scaled, floc=0)
+    gained = stats.genpareto.logpdf(scaled, shape, 0, scale).sum() - stats.expon.logpdf(scaled, 0, scaled.mean()).sum()
+    chance = stats.chi2.sf(max(2 * gained, 0), 1)
+    end = reach * max(scale / -shape, 1) if shape < 0 else np.inf
+    return max(float(shape), -1.0), float(end), float(chance)

@@ -11,7 +11,7 @@ import ibis
 
 from costlib.schema import InputError
 
-__all__ = ["LONGEST_OBJECT", "MIXED", "connect", "quoted", "readable", "text"]
+__all__ = ["LONGEST_OBJECT", "MIXED", "connect", "progress", "quoted", "readable", "text"]
 
 LONGEST_OBJECT = 2**24  # bytes of an object of JSON
 MIXED = "its lines end in different ways, some in CR LF and some in one of them; wanted one way throughout"
@@ -41,7 +41,14 @@ def connect(memory="1GB", threads=None):
         raise InputError(f"memory = {memory!r}: {first_line(error)}; wanted a size such as 1GB") from None
     connection.costlib_scratch = scratch
     connection.raw_sql("SET TimeZone = 'UTC'")  # of times that do not say theirs
+    connection.raw_sql("SET enable_progress_bar = true; SET enable_progress_bar_print = false")  # for progress()
     return connection
+
+
+def progress(connection):
+    """Per cent of the query that DuckDB is at, or None where it cannot say."""
+    done = connection.con.query_progress()
+    return None if done < 0 else done
 
 
 @contextmanager

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 STEPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
-COUNTED = ("added", "following", "shrinking")
+COUNTED = ("added", "following", "shrinking", "repeated")
 SPANS = 4096  # of time, each ordered on its own
 
 
@@ -103,11 +103,12 @@ def waits(sessions):
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """Context at chosen steps, and tokens added from one step to the next."""
+    """Context at chosen steps, tokens added from one step to the next, and requests that are there again."""
 
     steps: dict[int, Distribution]
     added: float | None
     shrinking: float | None
+    repeated: int
 
 
 def context_growth(requests, steps=STEPS):
@@ -116,7 +117,8 @@ def context_growth(requests, steps=STEPS):
     Parameters
     ----------
     requests : ibis.Table
-        Of any backend, with ``session``, ``time`` and ``input_tokens``.
+        Of any backend, with ``session``, ``time``, ``input_tokens`` and ``output_tokens``. Requests of the same
+        time are taken in the order of their tokens, so that it is the same on every engine.
     steps : iterable of int
         Steps to look at, the first request being 1.
 
@@ -125,14 +127,20 @@ def context_growth(requests, steps=STEPS):
     Growth
         ``steps``: step to the distribution of input tokens over the sessions that reach it, so the later ones are
         of long sessions only. ``added``: mean tokens from one step to the next, ``shrinking``: share of steps at
-        which the context shrank, as compaction does; None where no session has a second step.
+        which the context shrank, as compaction does; None where no session has a second step. ``repeated``: requests
+        that agree with one before in session, time, and tokens.
     """
-    wanted(requests, "session", "time", "input_tokens")
+    order = ["time", "input_tokens", "output_tokens"]
+    wanted(requests, "session", *order)
     known = requests.filter(requests.session.notnull() & requests.time.notnull())
-    in_turn = ibis.window(group_by=known.session, order_by=known.time)
-    step = ibis.row_number().over(in_turn) + 1
-    added = known.input_tokens - known.input_tokens.lag().over(in_turn)
-    numbered = known.select(context=known.input_tokens, step=step, added=added)
+    in_turn = ibis.window(group_by=known.session, order_by=order)
+    same = [(known[name] == known[name].lag().over(in_turn)).fill_null(False) for name in order]
+    numbered = known.select(
+        context=known.input_tokens,
+        step=ibis.row_number().over(in_turn) + 1,
+        added=known.input_tokens - known.input_tokens.lag().over(in_turn),
+        again=same[0] & same[1] & same[2],
+    )
     looked_at = numbered.step.isin(list(steps))
     sorted_out = numbered.mutate(
         step=ibis.ifelse(looked_at, numbered.step, ibis.literal(0)),
@@ -143,14 +151,15 @@ def context_growth(requests, steps=STEPS):
         added=sorted_out.added.sum(),
         following=sorted_out.added.count(),
         shrinking=(sorted_out.added < 0).sum(),
+        repeated=sorted_out.again.sum(),
     )
     arrow = counted.order_by(["step", "context"]).to_pyarrow()
     step, context, number = (arrow[name].to_numpy() for name in ("step", "context", "number"))
     at = {int(k): Distribution(context[step == k], number[step == k]) for k in np.unique(step) if k}
-    total, following, shrinking = (sum(filter(None, arrow[name].to_pylist())) for name in COUNTED)
+    total, following, shrinking, again = (sum(filter(None, arrow[name].to_pylist())) for name in COUNTED)
     if not following:
-        return Growth(at, None, None)
-    return Growth(at, total / following, shrinking / following)
+        return Growth(at, None, None, 0)
+    return Growth(at, total / following, shrinking / following, int(again))
 
 
 @dataclass(frozen=True)
@@ -275,14 +284,15 @@ def repeated(table, *columns):
     table : ibis.Table
         Of any backend.
     *columns : str
-        In which they agree; by default time, tokens and session, where there.
+        In which they agree; by default time, tokens and session, where there. Rows that lack one agree with none.
 
     Returns
     -------
     int
     """
     columns = columns or [n for n in ("session", "time", "input_tokens", "output_tokens") if n in table.columns]
-    counted = table.group_by(list(columns)).agg(number=lambda t: t.count())
+    known = table.filter([table[name].notnull() for name in columns])
+    counted = known.group_by(list(columns)).agg(number=known.count())
     return int(_one(counted.agg(again=(counted.number - 1).sum()))["again"] or 0)
 
 

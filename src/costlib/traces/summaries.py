@@ -90,6 +90,7 @@ def _summary(trace):
     hits = _hits(trace, notes)
     arrivals = _arrivals(trace.requests, "time")
     starts = _arrivals(sessions, "start")
+    growth = _growth(trace, notes)
     return Summary(
         lengths=lengths,
         cut_off=_cut_off(lengths, sessions, notes),
@@ -108,12 +109,12 @@ def _summary(trace):
         arrival_scv=arrivals and arrivals.scv,
         session_scv=starts and starts.scv,
         session_rate=Quantity(starts.rate, "1/s") if starts and starts.rate else None,
-        growth=_growth(trace, notes),
+        growth=growth,
         rule=trace.rule,
         columns=trace.columns,
         rows=checks.rows,
         rejected=checks.rejected,
-        notes=(*notes, *_doubles(trace, sessions)),
+        notes=(*notes, *_doubles(trace, sessions, growth)),
     )
 
 
@@ -227,10 +228,10 @@ def _cut_off(lengths, sessions, notes):
     return found
 
 
-def _doubles(trace, sessions):
+def _doubles(trace, sessions, growth):
     """What is in the trace more than once."""
     if trace.requests is not None and "time" in trace.requests.columns:
-        again = repeated(trace.requests)
+        again = repeated(trace.requests) if growth is None else growth.repeated
         if again:
             what = "the time and tokens of another one, and its session if they have one"
             yield f"{counted(again, 'request')} with {what}: exact repeats; all are counted"

@@ -10,7 +10,7 @@ from costlib.worksheet.table import cell
 NAMES = {NEEDS: "needs"}  # of columns, for programs
 OPEN = "not known yet"
 
-__all__ = ["introduction", "markdown", "plain", "remarks"]
+__all__ = ["bullets", "introduction", "markdown", "plain", "remarks", "to_do"]
 
 
 def markdown(sheet):
@@ -28,10 +28,8 @@ def markdown(sheet):
     title, headline = introduction(sheet)
     blocks = [f"# {title}", headline]
     for section in sheet.sections:
-        blocks += [f"## {section.title}"] if section.title else []
-        blocks.append(_table(section))
-        blocks += [_list(section.says)] if section.says else []
-    blocks += [f"## {heading}\n\n{text}" for heading, text in remarks(sheet)]
+        blocks += _section(section)
+    blocks += [f"## {heading}\n\n{bullets(texts)}" for heading, texts in remarks(sheet)]
     if sheet.command:
         blocks.append(f"## Made by\n\n    {_line(sheet.command)}")
     return "\n\n".join(blocks) + "\n"
@@ -49,46 +47,56 @@ def introduction(sheet):
 
 
 def remarks(sheet):
-    """What is not known yet and how to get it, what was assumed, and what the numbers do not contain."""
-    open_ends = {}
-    for _, row in sheet.missing:
-        open_ends.setdefault(row.missing, []).append(row.what)
-    for heading, texts in (
-        ("Not known yet, and how to get it", [f"{'; '.join(what)}: {how}" for how, what in open_ends.items()]),
-        ("Assumed", sheet.assumptions),
-        ("Note", sheet.notes),
-    ):
-        if texts:
-            yield heading, _list(texts)
+    """What was assumed, and what the numbers do not contain: each a heading with its texts, if there are any."""
+    return [(heading, texts) for heading, texts in (("Assumed", sheet.assumptions), ("Note", sheet.notes)) if texts]
+
+
+def to_do(rows):
+    """Rows without a value by how to get it: how, what. Those that follow from others are left out."""
+    by_how = {}
+    for row in rows:
+        if not row.known and row.missing:
+            by_how.setdefault(row.missing, []).append(row.what)
+    return {how: "; ".join(what) for how, what in by_how.items()}
 
 
 def _dated(sheet):
     return (sheet.costs.hire, "hire"), (sheet.costs.hosted, "input"), (sheet.costs.hosted, "output")
 
 
-def _table(section):
-    """A section's rows; where there is one column of values, with where they are from, or how to get them."""
-    if len(section.columns) > 1:
-        rows = [[row.what, *(cell(row, value) for value in row.values)] for row in section.rows]
-        rows = [row if any(c != "–" for c in row[1:]) else [row[0], OPEN, *row[2:]] for row in rows]
-        return _lines(["", *section.columns], rows)
-    rows = [
-        [row.what, cell(row, row.values[0]), row.source]
-        if row.known
-        else [row.what, "not known yet", row.missing or row.needs]
-        for row in section.rows
-    ]
-    return _lines(["", "", "from"], rows)
+def _section(section):
+    """A section's title, rows and sentences; nothing where nothing is known of it, nor to be done about it."""
+    table = _columns(section) if len(section.columns) > 1 else _one_column(section)
+    if table:
+        yield from [f"## {section.title}"] if section.title else []
+        yield table
+        yield from [bullets(section.says)] if section.says else []
 
 
-def _lines(header, rows):
-    lines = [header, ["---"] + ["---:"] * (1 if header[-1] == "from" else len(header) - 1), *rows]
-    if header[-1] == "from":
-        lines[1] = ["---", "---:", "---"]
-    return "\n".join(f"| {' | '.join(_text(c) for c in line)} |" for line in lines)
+def _columns(section):
+    """A table of several columns of values."""
+    rows = [[row.what, *(cell(row, value) for value in row.values)] for row in section.rows]
+    return _lines(["", *section.columns], ["---:"] * len(section.columns), rows)
 
 
-def _list(texts):
+def _one_column(section):
+    """A table of values, with where they are from; of what is not known yet, what is got in the same way in one row."""
+    rows, unknown = [], to_do(section.rows)
+    for row in section.rows:
+        if row.known:
+            rows.append([row.what, cell(row, row.values[0]), row.source])
+        elif what := unknown.pop(row.missing, None):
+            rows.append([what, OPEN, row.missing])
+    return _lines(["", "", "from"], ["---:", "---"], rows) if rows else ""
+
+
+def _lines(header, aligned, rows):
+    """Lines of a table, the first column set to the left."""
+    return "\n".join(f"| {' | '.join(map(_text, line))} |" for line in (header, ["---", *aligned], *rows))
+
+
+def bullets(texts):
+    """Texts as a list."""
     return "\n".join(f"- {_text(text)}" for text in texts)
 
 

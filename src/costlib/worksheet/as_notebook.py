@@ -6,7 +6,7 @@ import math
 import pprint
 
 from costlib.units import Quantity
-from costlib.worksheet.as_markdown import introduction, remarks
+from costlib.worksheet.as_markdown import bullets, introduction, remarks, to_do
 from costlib.worksheet.costs import SESSION
 
 __all__ = ["notebook"]
@@ -28,32 +28,34 @@ def read_in(texts):
 
 model = read_table(CONFIG, "this notebook", name=NAME) if isinstance(CONFIG, dict) else read(CONFIG)
 cap = quantity(CAP)
+weight_precision = None if WEIGHT_PRECISION is None else quantity(WEIGHT_PRECISION)
 cards = Cards(
     model=model,
     accelerator=catalog.part("accelerator", ACCELERATOR),
     count=COUNT,
     precision=precision_of(KV_FORMAT),
-    weights=Weights(quantity(WEIGHTS), "as above"),
+    weights=Weights(quantity(WEIGHTS), "as above") if WEIGHTS else counted_weights(model, weight_precision),
     utilisation=quantity(UTILISATION),
     runtime=quantity(RUNTIME),
     settings=SETTINGS,
 )
+column = COLUMNS[1] if len(COLUMNS) == 2 and not cards.lacks(COLUMNS[1], cap) else COLUMNS[0]
+changed = [name for name, value in MEASURED_AT.items() if globals()[name] != value]
 print(f"{COUNT} × {cards.accelerator.title}, {show(cards.accelerator.memory, 'GB', 4)} each")
 """
 
 STATE = """
-for column in COLUMNS:
-    if why := cards.lacks(column, cap):
-        print(f"{column}: not told, {why}")
+for one in COLUMNS:
+    if why := cards.lacks(one, cap):
+        print(f"{one}: not told, {why}")
         continue
-    growth, beside, total = cards.kept(column, cap)
-    print(f"{column}: {show(growth, 'kB/token', 4)} ({show(growth, 'KiB/token', 4)}),",
+    growth, beside, total = cards.kept(one, cap)
+    print(f"{one}: {show(growth, 'kB/token', 4)} ({show(growth, 'KiB/token', 4)}),",
           f"beside it {show(beside, 'MB', 4)}, a session {show(total, 'GB', 4)}")
 """
 
 COUNTED = """
-precision = None if WEIGHT_PRECISION is None else quantity(WEIGHT_PRECISION)
-counted = counted_weights(model, precision)
+counted = counted_weights(model, weight_precision)
 print(f"computed: {counted.formula} = {show(counted.size, 'GB', 4)} ({show(counted.size, 'GiB', 4)})")
 """
 
@@ -64,9 +66,9 @@ for what, size in MEASURED_WEIGHTS.items():
 
 CAPS = """
 for times in (0.5, 1, 2):
-    tokens = quantity(f"{round(times * cap.m_as('token'))} token")
-    held = [f"{show(cards.sessions(column, tokens).to('session'), digits=15)} ({column})"
-            for column in COLUMNS if not cards.lacks(column, tokens)]
+    tokens = quantity(f"{max(1, round(times * cap.m_as('token')))} token")
+    held = [f"{show(cards.sessions(one, tokens), digits=15)} ({one})"
+            for one in COLUMNS if not cards.lacks(one, tokens)]
     print(f"a cap of {show(tokens, digits=15)}:", ", ".join(held))
 """
 
@@ -82,25 +84,30 @@ for end in ("low", "high"):
 
 SESSIONS = """
 print(f"room for state on each: {show(cards.room, 'GB', 4)} ({show(cards.room, 'GiB', 4)})")
-for column in COLUMNS:
-    if not cards.lacks(column, cap):
-        print(f"by what {column}: {show(cards.sessions(column, cap).to('session'), digits=15)}")
+for one in COLUMNS:
+    if not cards.lacks(one, cap):
+        print(f"by what {one}: {show(cards.sessions(one, cap), digits=15)}")
 """
 
 POOL = """
-pool, column = quantity(POOL), COLUMNS[1] if len(COLUMNS) == 2 else COLUMNS[0]
-held = cards.sessions(column, cap, pool).to("session")
-print(f"in the pool of the log, {show(pool, 'GB', 4)}: {show(held, digits=15)}")
+if changed:
+    print(f"measured at another {', '.join(changed)}: left out")
+elif not cards.lacks(column, cap):
+    held = cards.sessions(column, cap, quantity(POOL))
+    print(f"in the pool of the log, {show(quantity(POOL), 'GB', 4)}: {show(held, digits=15)}")
 """
 
 TESTED = """
-for what, held in MEASURED_SESSIONS.items():
+for what, held in ({} if changed else MEASURED_SESSIONS).items():
     print(f"{what}: {show(quantity(held), digits=15)}")
 """
 
 COST = """
-column, pool = COLUMNS[1] if len(COLUMNS) == 2 else COLUMNS[0], POOL and quantity(POOL)
-held = quantity(HELD) if HELD else cards.sessions(column, cap, pool).to("session")
+held = None
+if HELD and not changed:
+    held = quantity(HELD)
+elif not cards.lacks(column, cap):
+    held = cards.sessions(column, cap, quantity(POOL) if POOL and not changed else None)
 costs = Costs(
     cards=cards,
     cap=cap,
@@ -110,16 +117,18 @@ costs = Costs(
     hosted=given_price(**read_in(PRICES)) if PRICES else None,
     load=None if LOAD is None else quantity(LOAD),
 )
+filled = costs.as_filled
 for what, value, unit in (
     ("holding a million tokens for an hour", costs.holding, "USD/hour/Mtoken"),
-    ("sessions a day that memory bears", costs.memory_rate, "session/day"),
-    ("sessions a day that arithmetic bears, at most", costs.compute_rate, "session/day"),
-    ("a session on these cards", costs.own, "USD/session"),
-    ("a session from the host", costs.host, "USD/session"),
-    ("a million tokens on these cards", costs.own_token, "USD/Mtoken"),
-    ("a million tokens from the host", costs.host_token, "USD/Mtoken"),
+    ("sessions a day that memory allows", costs.memory_rate, "session/day"),
+    ("sessions a day that prefill and decode allow, at most", costs.compute_rate, "session/day"),
+    ("a session, self-hosted", costs.own, "USD/session"),
+    ("the same, memory given out as contexts grow", filled and filled.own, "USD/session"),
+    ("a session, hosted", costs.host, "USD/session"),
+    ("a million tokens, self-hosted", costs.own_token, "USD/Mtoken"),
+    ("a million tokens, hosted", costs.host_token, "USD/Mtoken"),
     ("the two cross at", costs.crossing, "session/day"),
-    ("over what the cards bear", costs.crossing_load, "percent"),
+    ("utilisation at which they cross", costs.crossing_load, "percent"),
 ):
     print(f"{what}:", "not known" if value is None else show(value, unit, 4 if what.startswith("holding") else 3))
 """
@@ -152,8 +161,9 @@ def notebook(sheet):
         if section.title:
             cells.append(v4.new_markdown_cell(f"## {section.title}"))
         cells += map(_code, _cells(sheet, section.key))
-    for heading, texts in remarks(sheet):
-        cells.append(v4.new_markdown_cell(f"## {heading}\n\n{texts}"))
+    open_ends = [f"{what}: {how}" for how, what in to_do(row for _, row in sheet.missing).items()]
+    for heading, texts in (("Not known yet, and how to get it", open_ends), *remarks(sheet)):
+        cells += [v4.new_markdown_cell(f"## {heading}\n\n{bullets(texts)}")] if texts else []
     _fill(cells)
     for number, one in enumerate(cells):
         one["id"] = f"cell-{number}"  # nbformat's own are random
@@ -197,7 +207,7 @@ def _inputs(sheet):
         "COUNT": cards.count,
         "CAP": _text(sheet.cap),
         "KV_FORMAT": sheet.kv_format,
-        "WEIGHTS": _text(cards.weights.size),
+        "WEIGHTS": None if cards.weights.formula else _text(cards.weights.size),  # counted, they are again
         "WEIGHT_PRECISION": _text(sheet.weight_precision),
         "UTILISATION": _text(cards.utilisation),
         "RUNTIME": _text(cards.runtime),
@@ -213,6 +223,7 @@ def _inputs(sheet):
         "PRICES": {field: _text(price) for field in TOKENS if (price := getattr(prices, field, None)) is not None},
         "LOAD": _text(costs.load),
     }
+    inputs["MEASURED_AT"] = {name: inputs[name] for name in ("ACCELERATOR", "COUNT", "CAP", "KV_FORMAT", "UTILISATION")}
     infinite = "from math import inf, nan  # the model's file has such\n\n" if _has_infinity(inputs["CONFIG"]) else ""
     return infinite + "\n".join(
         f"{name} = {pprint.pformat(value, width=88, sort_dicts=False)}" for name, value in inputs.items()

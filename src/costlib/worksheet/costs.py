@@ -1,14 +1,14 @@
 """What a session costs, from a host and on accelerators of one's own, and where the two cross."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from costlib import cost, serving
 from costlib.hardware import RATES, Price
 from costlib.schema import Origin
 from costlib.units import Quantity
-from costlib.worksheet.memory import Cards
+from costlib.worksheet.memory import NEEDS, Cards
 
 __all__ = ["SESSION", "Costs", "Session", "given_price", "session_of"]
 
@@ -35,6 +35,8 @@ class Session:
     wait_share : Quantity [], optional
         Share of its life in which it waits for tools.
     requests : Quantity [1/session], optional
+    length : Quantity [token], optional
+        The most that a request reaches, prompt and output together.
     rate : Quantity [session/second], optional
         Sessions that start.
     sources : dict of str to str
@@ -47,6 +49,7 @@ class Session:
     lifetime: Quantity | None = None
     wait_share: Quantity | None = None
     requests: Quantity | None = None
+    length: Quantity | None = None
     rate: Quantity | None = None
     sources: dict = None
 
@@ -59,6 +62,7 @@ SESSION = (
     ("lifetime", "second", "lifetime"),
     ("wait_share", "", "wait_share"),
     ("requests", "1/session", "requests_per_session"),
+    ("length", "token", "lengths.mean"),
     ("rate", "session/second", "session_rate"),
 )
 MAY_BE_ZERO = ("hits", "wait_share")  # no other can be for a session that there was: a trace that has zero does not say
@@ -82,10 +86,17 @@ def session_of(trace, **given):
     for key, unit, field in SESSION:
         value, sources[key] = given.get(key), "as given"
         if value is None and trace is not None:
-            value, sources[key] = getattr(trace, field, None), "the trace"
+            value, sources[key] = _of(trace, field), "the trace"
         value = None if value is None else _in(unit, value)
         values[key] = value if key in MAY_BE_ZERO or value is None or value.magnitude else None
     return Session(**values, sources=sources)
+
+
+def _of(trace, path):
+    """A field of a trace's summary, or of what one of its fields is; None where it does not say."""
+    for name in path.split("."):
+        trace = getattr(trace, name, None)
+    return trace
 
 
 def _in(unit, value):
@@ -200,7 +211,7 @@ class Costs:
     def floors(self):
         """Least times of tokens; None where the model's weights or the card's rates are not known."""
         model, accelerator = self.cards.model, self.cards.accelerator
-        if self.held is None or model.parameters is None or not model.parameters.active:
+        if self.held is None or model.parameters is None or not model.parameters.active or not self._has_tokens:
             return None
         stored = self.cards.weights.size / Quantity(float(model.parameters.total), "parameter")
         arithmetic = _arithmetic(stored, accelerator)
@@ -224,10 +235,14 @@ class Costs:
         decode = serving.fleet_time_per_token(step, batch)
         return Floors(prefill=prefill, decode=decode, batch=batch, context=context, arithmetic=arithmetic)
 
+    @property
+    def _has_tokens(self):
+        return self.session.prompts is not None or self.session.output is not None
+
     def _context(self):
-        """Tokens that a request begins with, in the mean; where that is not known, none, which is the floor."""
+        """Tokens that a request begins with, in the mean, and at most the cap; none, the floor, where not known."""
         mean = _known(lambda prompts, requests: prompts / requests, self.session.prompts, self.session.requests)
-        return Quantity(0.0, "token") if mean is None else mean.to("token")
+        return Quantity(0.0, "token") if mean is None else min(mean.to("token"), self.cap)
 
     def _batch(self):
         """Sessions that are inside a model call when memory is full; where that is not known, all."""
@@ -244,9 +259,25 @@ class Costs:
 
     @cached_property
     def full_rate(self):
-        """Sessions that end in a second, at most; by memory alone where arithmetic is not known."""
+        """Sessions that end in a second, at most; by one of memory and processing where the other is not known."""
+        memory = self.compute_rate if self.memory_rate is None else self.memory_rate
         compute = self.memory_rate if self.compute_rate is None else self.compute_rate
-        return _known(cost.session_rate, self.memory_rate, compute, ALL)
+        return _known(cost.session_rate, memory, compute, ALL)
+
+    @cached_property
+    def as_filled(self):
+        """The same where memory is not kept for the cap but given out as contexts grow: to sessions of mean length.
+
+        None where the length is not known, or no shorter than the cap.
+        """
+        if self.held is None or self.session.length is None or not self.session.length < self.cap:
+            return None
+        mean = Quantity(float(math.ceil(self.session.length.m_as("token"))), "token")
+        if self.cards.lacks(NEEDS, mean):
+            return None
+        (*_, at_cap), (*_, at_mean) = (self.cards.kept(NEEDS, tokens) for tokens in (self.cap, mean))
+        times = (at_cap / at_mean).m_as("")
+        return replace(self, held=Quantity(math.floor(self.held.m_as("session") * times * (1 + 1e-12)), "session"))
 
     @cached_property
     def rate(self):

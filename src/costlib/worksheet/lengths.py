@@ -50,7 +50,7 @@ SAYS = {
         "Lower the cap, and serve more."
     ),
     "between": (
-        "Neither: the 99th percentile is {share} of the cap, not near it and more than a tenth. "
+        "In between: the 99th percentile is {share} of the cap, neither near it nor a tenth of it. "
         "A cap nearer to it would hold more sessions."
     ),
 }
@@ -76,12 +76,12 @@ def length_section(trace, cap, cards, column):
     -------
     Section
     """
-    title = "4. Session length, from traces"
+    title = "4. p99 session length, from traces"
     if trace is None or trace.lengths is None or not trace.lengths.count:
         row = Row(key="p99", what="99th percentile of session length", values=(None,), missing=HOW)
         return Section(key="length", title=title, rows=(row,))
     found = trace.lengths
-    p99 = _tokens(found.quantile(P99))
+    median, p99 = _tokens(found.quantile(0.5)), _tokens(found.quantile(P99))
     low, high = (None if end is None else _tokens(end) for end in found.interval(P99))
     rows = (
         Row(
@@ -91,8 +91,8 @@ def length_section(trace, cap, cards, column):
             digits=15,
             source=trace.rule,
         ),
-        Row(key="p50", what="median", values=(_tokens(found.quantile(0.5)),), digits=6),
-        Row(key="p99", what="99th percentile", values=(p99,), digits=6, source="the trace"),
+        Row(key="p50", what="median", values=(median,), digits=_whole(median)),
+        Row(key="p99", what="99th percentile", values=(p99,), digits=_whole(p99), source="the trace"),
         Row(key="p99_low", what="at least, with 95 % confidence", values=(low,), digits=15, source="order statistics"),
         Row(
             key="p99_high",
@@ -114,6 +114,11 @@ def _tokens(number):
     return number.to("token") if isinstance(number, Quantity) else Quantity(float(number), "token")
 
 
+def _whole(tokens):
+    """Digits that print whole tokens: a percentile between two lengths has a fraction of one."""
+    return len(str(round(tokens.m_as("token"))))
+
+
 def _above(found, cap):
     return Quantity(float(found.share_above(cap.m_as("token"))), "")
 
@@ -123,7 +128,7 @@ def _lower_cap(p99, high, cap, cards, column):
     lower = Quantity(1024.0 * math.ceil((high or p99).m_as("token") / 1024), "token")
     what, held = f"sessions at a cap of {show(lower, digits=15)}", None
     if not cards.lacks(column, lower):
-        held = cards.sessions(column, lower).to("session")
+        held = cards.sessions(column, lower)
     by = "what the model needs" if column == NEEDS else f"what {column} reserves"
     source = f"a cap at the upper end of the percentile, rounded up to 1,024 tokens; by {by}"
     return Row(key="sessions_at_p99", what=what, values=(held,), digits=15, source=source)

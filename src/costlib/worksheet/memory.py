@@ -1,6 +1,7 @@
 """What accelerators hold beside a model's weights: the state of a token, of a session, and how many sessions."""
 
 import bisect
+import math
 from dataclasses import dataclass, field
 
 from costlib import capacity
@@ -8,31 +9,94 @@ from costlib.arguments import ArgumentError
 from costlib.hardware import Accelerator
 from costlib.model_config import ModelConfig, Refused
 from costlib.model_config.engines import sglang, vllm
+from costlib.model_config.fields import TOKENS
 from costlib.model_config.llama_cpp import llama_cpp
 from costlib.model_config.rank import Rank
 from costlib.model_config.weights import Weights
 from costlib.units import Quantity, show
 
-__all__ = ["ENGINES", "NEEDS", "Cards", "engine_of", "other_than", "settings_of"]
+__all__ = [
+    "ENGINES",
+    "NEEDS",
+    "Cards",
+    "engine_of",
+    "loaded",
+    "other_machine",
+    "other_model",
+    "ranks_of",
+    "settings_of",
+]
 
 NEEDS = "the model needs"
 ENGINES = ("vLLM", "SGLang", "llama.cpp")
 OF_LOGS = {"vllm": "vLLM", "sglang": "SGLang", "llama.cpp": "llama.cpp", "ollama": "llama.cpp"}
 SETTINGS = {"vLLM": "batched_tokens", "llama.cpp": "micro_batch"}  # of a log, as the engines' functions have them
 SAME = 0.1  # of a card's memory: a process sees a few per cent less than the driver
+FAR = 0.15  # of what is predicted: no padding and no rounding explains it
 MANY = 10**6  # sessions: more than any pool holds
 
 
-def other_than(cards, log):
+def other_model(cards, log, comparisons):
+    """Why a log cannot be of this model, stored so; None where it can be."""
+    if log is None:
+        return None
+    weights, *_ = loaded(log, cards.count, cards.weights.size)
+    if weights is not None and weights < (1 - FAR) * cards.weights.size:
+        return f"whose weights are {show(weights, 'GB', 3)}, not {show(cards.weights.size, 'GB', 3)}"
+    for one in comparisons:
+        if one.what != "weights" and abs(one.difference or 0) > FAR and one.explanation.startswith("not explained"):
+            share = show(Quantity(1 + one.difference, ""), "percent", 3)
+            return f"as its {one.what} {'are' if one.what.endswith('s') else 'is'} {share} of what is predicted"
+    return None
+
+
+def other_machine(cards, log):
     """Why a log is of another machine than this one; None where it is of such a one, or does not say."""
     if log is None:
         return None
-    ranks = log.settings.get("tensor_parallel", cards.count)
+    ranks = ranks_of(log, cards.count, cards.weights.size)
     if ranks != cards.count:
         return f"{show(Quantity(ranks, 'accelerator'))} to a copy"
     if log.memory is None or abs(log.memory / cards.accelerator.memory - 1) <= SAME:
         return None
     return f"{show(log.memory, 'GB', 3)} to a card"
+
+
+def count_of(log):
+    """Accelerators of a log: as it states, or else the ranks or devices that speak; one without a log."""
+    if log is None:
+        return 1
+    return _stated(log) or max(1, sum(not rank.name.upper().startswith("CPU") for rank in log.ranks))
+
+
+def ranks_of(log, count, stored):
+    """Ranks that share one copy of the model, by a log: as it states, or else so many as are planned.
+
+    If those that speak load about what is stored, they are all.
+    """
+    speak = _with_weights(log)
+    if _stated(log) or not 0 < speak < count or engine_of(log) == "llama.cpp":
+        return _stated(log) or count
+    return speak if stored is not None and stored**2 < log.weights**2 * count / speak else count
+
+
+def loaded(log, count, stored=None):
+    """Weights on all ranks, by a log, and how many of how many speak; the others are taken to load as much."""
+    if log is None or log.weights is None:
+        return None, count, count
+    ranks, speak = ranks_of(log, count, stored), _with_weights(log)
+    if not 0 < speak < ranks or engine_of(log) == "llama.cpp":
+        return log.weights, ranks, ranks
+    return log.weights * ranks / speak, speak, ranks
+
+
+def _with_weights(log):
+    return sum(rank.weights is not None for rank in log.ranks)
+
+
+def _stated(log):
+    stated = [log.settings[name] for name in ("tensor_parallel", "pipeline_parallel") if name in log.settings]
+    return math.prod(stated) if stated else None
 
 
 def settings_of(log):
@@ -100,10 +164,14 @@ class Cards:
         room = self.room if room is None else room
         if column == "SGLang":
             return Quantity(float(self._slots(tokens, room)), "session")
-        if column == "llama.cpp":
-            return capacity.resident_sequences(room * self.count, self._reserved(column, tokens).total)
-        state = self._rank(tokens).state(tokens.m_as("token")) if column == NEEDS else None
-        return capacity.resident_sequences(room, state or self._reserved(column, tokens).total)
+        return capacity.resident_sequences(room, self.on_each(column, tokens)).to("session")
+
+    def on_each(self, column, tokens):
+        """State of one session on each accelerator."""
+        if column == NEEDS:
+            return self._rank(tokens).state(tokens.m_as("token"))
+        reserved = self._reserved(column, tokens).total
+        return reserved / self.count if column == "llama.cpp" else reserved
 
     def copies(self, tokens):
         """How many times the accelerators store each byte of state between them."""
@@ -112,11 +180,13 @@ class Cards:
 
     def lacks(self, column, tokens):
         """Why an engine does not serve this; None where it does."""
+        if column == "llama.cpp" and self.count > self.model.layers:
+            return f"it splits layers; wanted at most {self.model.layers} accelerators"
         try:
-            self.kept(column, tokens)
+            _, _, total = self.kept(column, tokens)
         except (ArgumentError, Refused) as error:
             return str(error)
-        return None
+        return None if total.magnitude > 0 else f"of {show(tokens, digits=15)} it keeps nothing"
 
     def assumptions(self, column, tokens):
         """Settings of an engine that were taken for granted."""
@@ -141,4 +211,5 @@ class Cards:
         def taken(sessions):
             return self._reserved("SGLang", tokens, sessions).total.m_as("byte")
 
-        return bisect.bisect_right(range(1, MANY), room.m_as("byte") * (1 + 1e-12), key=taken)
+        most = min(MANY, int(TOKENS[1] / tokens.m_as("token")))
+        return bisect.bisect_right(range(1, most + 1), room.m_as("byte") * (1 + 1e-12), key=taken)

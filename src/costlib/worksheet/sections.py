@@ -4,7 +4,7 @@ from costlib.model_config import Refused
 from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
 from costlib.units import Quantity, show
-from costlib.worksheet.memory import NEEDS, engine_of, other_than
+from costlib.worksheet.memory import NEEDS, engine_of, loaded
 from costlib.worksheet.table import Row, Section
 
 __all__ = ["cap_sections", "pool_of", "row_of", "sessions_section", "state_section", "weights_section"]
@@ -19,12 +19,16 @@ RESERVES = {  # why an engine holds fewer than the model's need says
     "llama.cpp": "cells in multiples of 256, a micro-batch more in each window, states in 32 bits",
 }
 TOLD = "it is what the engine was told to allocate, --ctx-size, and not what the card has left"
+NONE = "Not one session"
+LOG_LACKS = "the log does not say it; give all of it, from the engine's start on"
+NO_LOG = "start the engine once, and give its log: --log FILE"
 SLOTS = "its slots, --parallel"
 
 
 def state_section(cards, tokens, columns):
     """What a token keeps, and what does not grow: as the model needs it and as engines reserve it."""
-    kept = [None if cards.lacks(column, tokens) else cards.kept(column, tokens) for column in columns]
+    served = [column == NEEDS or not cards.lacks(column, tokens) for column in columns]
+    kept = [cards.kept(column, tokens) if able else None for column, able in zip(columns, served, strict=True)]
     growth, beside, total = ([None if one is None else one[i] for one in kept] for i in range(3))
     length = show(tokens, digits=15)
     rows = (
@@ -34,7 +38,7 @@ def state_section(cards, tokens, columns):
     )
     return Section(
         key="per_token",
-        title="1. State of a token, from the configuration",
+        title="1. KV cache per token, from the configuration",
         columns=columns,
         rows=rows,
         says=tuple(_says_of_state(cards, tokens, columns)),
@@ -50,9 +54,12 @@ def _says_of_state(cards, tokens, columns):
     _, beside, total = cards.kept(NEEDS, tokens)
     if beside.magnitude > 0:
         share = show(beside / total, "percent", 2)
-        yield f"Growth is not the whole truth: {share} of such a session are windows and states that do not grow."
+        yield f"Growth is not the whole truth: {share} of such a session do not grow: windows, and states."
     if cards.count > 1:
-        yield f"What engines reserve is summed over {cards.count} accelerators; heads that do not split are repeated."
+        yield (
+            f"What engines reserve is summed over {cards.count} cards. Heads are split over them, and repeated where "
+            "they do not split, also in the sessions by need; llama.cpp splits layers."
+        )
     for column in columns[1:]:
         why = cards.lacks(column, tokens)
         settings = "; ".join(cards.assumptions(column, tokens) if not why else ())
@@ -75,7 +82,8 @@ def weights_section(cards, log, precision, comparisons):
     """What the weights take: counted, as their files are, and as the engine's log has it."""
     model = cards.model
     counted, why = _counted(model, precision)
-    of_log = log.weights if log is not None else None
+    of_log, speak, of = loaded(log, cards.count, cards.weights.size)
+    ranks = "all ranks" if speak == of else f"{speak} of {of} ranks, the others taken as these"
     rows = [
         Row(
             key="computed",
@@ -95,11 +103,11 @@ def weights_section(cards, log, precision, comparisons):
         ),
         Row(
             key="log",
-            what="loaded, all ranks",
+            what=f"loaded, {ranks}",
             values=(of_log,),
             source=_of(log),
             units=GB,
-            missing="start the engine once, and give its log: --log FILE",
+            missing=NO_LOG if log is None else LOG_LACKS,
         ),
     ]
     if cards.weights.source == "as given":
@@ -108,7 +116,7 @@ def weights_section(cards, log, precision, comparisons):
     if counted is not None and model.weights is not None:
         says.append(_of_files(model, counted))
     says += [_compared(one) for one in comparisons if one.what == "weights"]
-    return Section(key="weights", title="2. Weights in memory", rows=tuple(rows), says=tuple(says))
+    return Section(key="weights", title="2. Weights", rows=tuple(rows), says=tuple(says))
 
 
 def _compared(one):
@@ -181,7 +189,7 @@ def cap_sections(cards, tokens, source, at_cap, columns):
         says.append(f"The model was made for contexts of up to {limit:,} tokens.")
     yield Section(
         key="cap",
-        title="3. The cap on a session",
+        title="3. Context cap",
         rows=(
             Row(key="tokens", what="the cap", values=(tokens,), source=source, digits=15),
             Row(
@@ -204,27 +212,28 @@ def cap_sections(cards, tokens, source, at_cap, columns):
 
 
 def _at(cards, columns, key, what, tokens, times):
-    length = Quantity(float(round(tokens.m_as("token") * times)), "token")
+    length = Quantity(float(max(1, round(tokens.m_as("token") * times))), "token")
     held = tuple(_held(cards, column, length) for column in columns)
     return Row(key=key, what=f"sessions at {what}, {show(length, digits=15)}", values=held, digits=15)
 
 
 def _held(cards, column, tokens):
-    return None if cards.lacks(column, tokens) else cards.sessions(column, tokens).to("session")
+    return None if cards.lacks(column, tokens) else cards.sessions(column, tokens)
 
 
-def sessions_section(cards, tokens, log, tested, columns, comparisons):
-    """Sessions that the accelerators hold: computed, by the log, and under load."""
+def sessions_section(cards, tokens, log, tested, columns, comparisons, other):
+    """Sessions that the accelerators hold: computed, by the log, and under load; and whether the log is of another."""
     engine = columns[1] if len(columns) == 2 else None
-    per = f" on {cards.count} accelerators" if cards.count > 1 else ""
+    per = f" on {cards.count} cards" if cards.count > 1 else ""
     rows = [
         Row(
             key="room",
-            what="room for state on each accelerator",
+            what="room for KV cache on each card",
             values=(cards.room,),
             source=(
                 f"{show(cards.utilisation, 'percent')} × {show(cards.accelerator.memory, 'GB', 4)}"
-                f" − {show(cards.weights.size, 'GB', 4)} / {cards.count} − {show(cards.runtime, 'GB', 4)}"
+                f" − {show(cards.weights.size, 'GB', 4)}{f' / {cards.count}' if cards.count > 1 else ''}"
+                f" − {show(cards.runtime, 'GB', 4)}"
             ),
             units=GB,
         )
@@ -236,8 +245,8 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons):
                 key=row_of(column),
                 what=f"sessions{per}, computed: by what {by}",
                 values=(_held(cards, column, tokens),),
-                source="room / a session",
-                missing="" if column == NEEDS else cards.lacks(column, tokens) or "",
+                source=_division(cards, column, tokens),
+                missing=cards.lacks(column, tokens) or "",
                 digits=15,
             )
         )
@@ -245,17 +254,17 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons):
     rows += [
         Row(
             key="pool",
-            what="room for state on the smallest of them, loaded",
+            what="room for KV cache on the smallest card, loaded",
             values=(pool,),
             source=_of(log),
             units=GB,
-            missing="start the engine once, and give its log: --log FILE",
+            missing=NO_LOG if log is None else LOG_LACKS,
         ),
         Row(
             key="in_pool",
             what=f"sessions{per}, computed: in that pool",
             values=(None if pool is None else _in(cards, engine or NEEDS, tokens, pool),),
-            source="pool / a session",
+            source=_division(cards, engine or NEEDS, tokens, "pool"),
             digits=15,
             needs="needs that pool",
         ),
@@ -264,7 +273,7 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons):
             what=f"sessions{per}, as the log has it",
             values=(_by_log(log, tokens, cards.model),),
             source=_of(log),
-            missing="start the engine once, and give its log: --log FILE",
+            missing=NO_LOG if log is None else LOG_LACKS,
         ),
         Row(
             key="tested",
@@ -283,11 +292,33 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons):
         title="5. Sessions per card",
         rows=tuple(rows),
         says=(
+            *_none_fits(cards, columns[-1] if engine else NEEDS, tokens, tested),
             *_explained(rows, cards, log, engine),
+            *_other(log, other),
             *_of_room(cards, log),
             *(_compared(one) for one in comparisons if one.what != "weights"),
         ),
     )
+
+
+def _none_fits(cards, column, tokens, tested):
+    """Why the cards hold not one session of the cap, where that is so and no load test says otherwise."""
+    if tested or cards.lacks(column, tokens) or cards.sessions(column, tokens).magnitude:
+        return
+    if cards.room.magnitude <= 0:
+        why = f"the weights leave no room: {show(cards.room, 'GB', 4)} on each card"
+    else:
+        each = show(cards.on_each(column, tokens), "GB", 4)
+        why = f"on each card a session takes {each}, and there is room for {show(cards.room, 'GB', 4)}"
+    yield f"{NONE} of {show(tokens, digits=15)} fits: {why}. More cards, a lower cap or a smaller format may do."
+
+
+def _division(cards, column, tokens, room="room"):
+    """How sessions are counted in a room, with what one of them takes there."""
+    if column == "SGLang" or cards.lacks(column, tokens):
+        return f"as many as its pools hold in that {room}"
+    share = show(cards.on_each(column, tokens), "GB", 4)
+    return f"{room} / {share}{' of a session on each' if cards.count > 1 else ''}"
 
 
 def row_of(column):
@@ -303,7 +334,7 @@ def pool_of(log, cards):
 
 
 def _in(cards, column, tokens, pool):
-    return None if cards.lacks(column, tokens) else cards.sessions(column, tokens, pool).to("session")
+    return None if cards.lacks(column, tokens) else cards.sessions(column, tokens, pool)
 
 
 def _by_log(log, tokens, model):
@@ -329,9 +360,16 @@ def _explained(rows, cards, log, engine):
             yield f"{other}: {_signed(then - held, 'session')} against {name}: {why or _of_test(held, then, log)}."
     if cards.count > 1 and known:
         name, held, _ = known[-1]
-        yield f"For each accelerator, by {name}: {show((held / cards.count).m_as('session'), digits=3)} sessions."
-    if why := other_than(cards, log):
-        yield f"The log is of another machine, {why}: its sessions are not used for the cost."
+        yield f"For each card, by {name}: {show((held / cards.count).m_as('session'), digits=3)} sessions."
+
+
+def _other(log, other):
+    """What of a log tells that it is of something else, or that the engine did not start."""
+    if other:
+        name = f" ({log.model})" if log.model else ""
+        yield f"The log is of another {other}{name}: it is shown here, and not used."
+    if log is not None and log.refused:
+        yield f"By the log the engine did not start: {log.refused}."
 
 
 def _signed(difference, unit):

@@ -4,14 +4,26 @@ from dataclasses import dataclass
 
 from costlib import catalog
 from costlib.arguments import ArgumentError
+from costlib.model_config import Refused
 from costlib.model_config.precision import precision_of
-from costlib.model_config.weights import weights_of
+from costlib.model_config.weights import Weights, weights_of
 from costlib.schema import InputError
 from costlib.units import Quantity, show
 from costlib.worksheet.cost_section import cost_sections
 from costlib.worksheet.costs import Costs, session_of
 from costlib.worksheet.lengths import length_section
-from costlib.worksheet.memory import ENGINES, NEEDS, Cards, engine_of, other_than, settings_of
+from costlib.worksheet.memory import (
+    ENGINES,
+    NEEDS,
+    Cards,
+    count_of,
+    engine_of,
+    loaded,
+    other_machine,
+    other_model,
+    ranks_of,
+    settings_of,
+)
 from costlib.worksheet.sections import cap_sections, pool_of, row_of, sessions_section, state_section, weights_section
 from costlib.worksheet.summary import summary_section
 from costlib.worksheet.table import Section
@@ -77,8 +89,9 @@ class Worksheet:
 
     @property
     def missing(self):
-        """Rows without a value, each with how to get it: section, row."""
-        return [(section, row) for section in self.sections for row in section.rows if not row.known and row.missing]
+        """Rows without a value, each with how to get it: section, row. The first section has those of the others."""
+        rows = ((section, row) for section in self.sections[1:] for row in section.rows)
+        return [(section, row) for section, row in rows if not row.known and row.missing]
 
 
 def worksheet(
@@ -112,7 +125,7 @@ def worksheet(
     accelerator : str
         A name in the catalog.
     count : int, optional
-        Accelerators that share one copy of the model; by default as many as the log states, or one.
+        Accelerators that share one copy of the model; by default as many as the log is of, or one.
     cap : Quantity [token], optional
         The cap on a session; by default the engine's limit in the log, or that for which the model was made.
     at_cap : str, optional
@@ -174,8 +187,8 @@ def worksheet(
     assumptions = list(model.assumptions)
     cap, cap_source = _cap(model, cap, log)
     given, kv_format = kv_format, kv_format or _of_log(log, "kv_format") or model.kv_format
-    count = count or _of_log(log, "settings", {}).get("tensor_parallel", 1)
-    stored = weights_of(model, weights, weight_precision)
+    count = count or count_of(log)
+    stored = _weights(model, weights, weight_precision, loaded(log, count)[0])
     cards = Cards(
         model=model,
         accelerator=catalog.part("accelerator", accelerator),
@@ -189,15 +202,16 @@ def worksheet(
     assumptions += stored.assumptions
     engine = engine_of(log)
     columns = (NEEDS, *((engine,) if engine else ENGINES))
-    comparisons = _comparisons(log, model, given and cards.precision)
-    by_sessions = sessions_section(cards, cap, log, tested_sessions, columns, comparisons)
+    comparisons = _comparisons(log, given and cards.precision, cards)
+    wrong_model, wrong_machine = other_model(cards, log, comparisons), other_machine(cards, log)
+    other = f"model, {wrong_model}" if wrong_model else wrong_machine and f"machine, {wrong_machine}"
+    by_sessions = sessions_section(cards, cap, log, tested_sessions, columns, comparisons, other)
     by_length = length_section(trace, cap, cards, engine or NEEDS)
-    other = other_than(cards, log)
     held, held_from = _held(by_sessions, engine, other)
     costs = Costs(
         cards=cards,
         cap=cap,
-        held=held,
+        held=held or None,
         session=session_of(trace, **(session or {})),
         hire=hire,
         hosted=hosted,
@@ -216,7 +230,7 @@ def worksheet(
         accelerator=accelerator,
         cap=cap,
         costs=costs,
-        sections=(summary_section({section.key: section for section in sections}, costs, held_from), *sections),
+        sections=(summary_section({s.key: s for s in sections}, cards, held, held_from, not wrong_model), *sections),
         assumptions=tuple(assumptions),
         notes=(*model.notes, *_of_log(log, "notes", ()), *_of_trace(trace)),
         kv_format=kv_format,
@@ -229,13 +243,24 @@ def worksheet(
     )
 
 
-def _comparisons(log, model, precision):
+def _weights(model, given, precision, of_log):
+    """The weights as given, of the files or counted; where they cannot be, as the log has them."""
+    try:
+        return weights_of(model, given, precision)
+    except (InputError, Refused):
+        if of_log is None:
+            raise
+        return Weights(of_log, "as loaded, by the log")
+
+
+def _comparisons(log, precision, cards):
     """What a log prints, beside what is predicted."""
     if log is None:
         return []
     from costlib.logs import compared
 
-    return compared(log, model, kv_precision=precision)
+    ranks = log.settings.get("tensor_parallel") or ranks_of(log, cards.count, cards.weights.size)
+    return compared(log, cards.model, kv_precision=precision, tensor_parallel=ranks)
 
 
 def _of_trace(trace):
@@ -294,10 +319,10 @@ def _measured(section, other):
 
 
 def _held(section, engine, other):
-    """Sessions that the cards hold, by the best knowledge there is, and how that is known; None where none fits."""
+    """Sessions that the cards hold, by the best knowledge there is, and how that is known."""
     logged = () if other else ("log", "in_pool")
     for key in ("tested", *logged, *((row_of(engine),) if engine else ()), "needs"):
         row = section[key]
         if row.known:
-            return (row.values[0] if row.values[0].magnitude else None), row.what
+            return row.values[0], row.what
     return None, ""

@@ -1,74 +1,90 @@
 """The five numbers and the two costs, in a table that stands before all others."""
 
 from costlib.units import show
-from costlib.worksheet.sections import GB
+from costlib.worksheet.memory import NEEDS
+from costlib.worksheet.sections import GB, NONE
 from costlib.worksheet.table import Row, Section
 
 __all__ = ["summary_section"]
 
-OPEN = "see below"
+COSTS = (
+    ("own", "a session, self-hosted", "--hire, and what a session is: see below"),
+    ("host", "a session, hosted", "a host's prices, and what a session is: see below"),
+)
 
 
-def summary_section(sections, costs, held_from):
+def summary_section(sections, cards, held, held_from, with_log):
     """The five numbers, each by the best knowledge that there is.
 
     Parameters
     ----------
     sections : dict of str to Section
         The others, by their keys.
-    costs : Costs
-        Of a session, on either side.
+    cards : Cards
+        What holds the sessions.
+    held : Quantity [session], optional
+        Sessions that they hold at the cap; None where it is not known.
     held_from : str
-        How it is known what the cards hold.
+        How it is known.
+    with_log : bool
+        Whether a log, if there is one, is of this model.
 
     Returns
     -------
     Section
     """
-    weights = next(
-        (row for key in ("log", "files", "given", "computed") for row in _known(sections["weights"], key)), None
-    )
+    trusted = (*(("log",) if with_log else ()), "files", "given", "computed")
+    weights = next((row for key in trusted for row in _known(sections["weights"], key)), None)
     tokens, at_cap = sections["cap"]["tokens"], sections["cap"]["at_cap"].values[0]
-    each = None if costs.held is None else costs.held / costs.cards.count
     rows = (
         Row(
             key="bytes_per_token",
-            what="1. one more token of a session keeps",
+            what="1. KV cache per token",
             values=sections["per_token"]["per_token"].values[:1],
             units=("kB/token", "KiB/token"),
             source=_beside(sections["per_token"]["beside"].values[0]),
         ),
         Row(
             key="weights",
-            what="2. the weights take",
+            what="2. weights",
             values=(weights and weights.values[0],),
             units=GB,
             source=weights and f"{weights.what}: {weights.source}" or "",
-            needs=OPEN,
+            missing="--weights, or the log of a start: see below",
         ),
         Row(
             key="cap",
-            what="3. the cap on a session",
+            what="3. context cap",
             values=tokens.values,
             digits=15,
-            source=f"at it: {at_cap}" if at_cap else "what happens at it is not known yet",
+            source=f"{tokens.source}; at it: {at_cap or 'not known yet, --at-cap'}",
         ),
         _p99(sections["length"]),
         Row(
             key="sessions_per_card",
-            what="5. sessions per card",
-            values=(each,),
+            what="5. sessions per card, at the cap",
+            values=(None if held is None else held / cards.count,),
             digits=3,
-            source=held_from,
-            needs="none fits",
+            source=held_from + _by_engines(sections["sessions_by_cap"], held_from),
+            missing="no way to count them serves this model: see below",
         ),
         *(
-            Row(key=key, what=what, values=sections["cost"][key].values, units=("USD/session",), digits=3, needs=OPEN)
-            for key, what in (("own", "a session on these cards costs"), ("host", "a session from the host costs"))
+            Row(
+                key=key,
+                what=what,
+                values=sections["cost"][key].values,
+                units=("USD/session",),
+                digits=3,
+                source=sections["cost"][key].source,
+                missing=missing,
+            )
+            for key, what, missing in COSTS
         ),
     )
-    says = [*sections["length"].says[:1], *sections["cost"].says[-1:]]
-    return Section(key="summary", title="", rows=rows, says=tuple(t for t in says if not t.startswith("Assumed")))
+    cost = [text for text in sections["cost"].says[-1:] if not text.startswith("Assumed")]
+    none = [text for text in sections["sessions"].says if text.startswith(NONE)] if not held else []
+    says = (*none, *sections["length"].says[:1], *cost)
+    return Section(key="summary", title="", rows=rows, says=says)
 
 
 def _beside(size):
@@ -81,13 +97,32 @@ def _known(section, key):
     return [row for row in section.rows if row.key == key and row.known]
 
 
+def _by_engines(by_cap, held_from):
+    """Beside what the model needs, the sessions on all cards by what engines reserve, where they differ."""
+    if not held_from.endswith(f"what {NEEDS}"):
+        return ""
+    needed, *reserved = by_cap["at"].values
+    engines = zip(by_cap.columns[1:], reserved, strict=True)
+    others = [
+        f"{show(n.magnitude, digits=15)} as {engine} reserves" for engine, n in engines if n not in (None, needed)
+    ]
+    return f" ({show(needed.magnitude, digits=15)}; {', '.join(others)})" if others else ""
+
+
 def _p99(section):
     """The 99th percentile, with its interval as the source."""
-    what, source = "4. one session in a hundred outgrows", ""
-    if section["p99"].known:
+    row, source = section["p99"], ""
+    if row.known:
         low, high = (section[key].values[0] for key in ("p99_low", "p99_high"))
         ends = ["none" if end is None else show(end, digits=15) for end in (low, high)]
         source = (
             f"the trace, {show(section['count'].values[0], digits=15)}; with 95 % confidence {ends[0]} to {ends[1]}"
         )
-    return Row(key="p99", what=what, values=section["p99"].values, digits=6, source=source, needs=OPEN)
+    return Row(
+        key="p99",
+        what="4. p99 session length",
+        values=row.values,
+        digits=row.digits,
+        source=source,
+        missing="a trace: --trace FILE",
+    )
