@@ -106,23 +106,8 @@ def test_json_lines_have_the_blocks(made, tmp_path):
     assert [tuple(row["hash_ids"]) for row in rows] == [r.blocks for r in made[:50]]
 
 
-def test_spans_have_identities_of_their_own_and_the_times_of_the_requests(made, tmp_path):
-    trace.write_spans(made[:450], tmp_path / "spans.jsonl")
-    lines = (tmp_path / "spans.jsonl").read_text().splitlines()
-    batches = [json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"] for line in lines]
-    spans = [span for batch in batches for span in batch]
-    assert [len(batch) for batch in batches] == [200, 200, 50]
-    assert len({span["spanId"] for span in spans}) == 450
-    lasted = [int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"]) for span in spans]
-    assert lasted == [r.duration * 10**6 for r in made[:450]]
-    first = {a["key"]: a["value"] for a in spans[0]["attributes"]}
-    assert first["gen_ai.usage.input_tokens"] == {"intValue": str(made[0].input_tokens)}
-    assert first["gen_ai.conversation.id"] == {"stringValue": made[0].session}
-
-
-@pytest.mark.parametrize("write", [trace.write_csv, trace.write_json_lines, trace.write_spans])
+@pytest.mark.parametrize("write", [trace.write_csv, trace.write_json_lines])
 def test_every_form_is_read_as_the_same_week(made, sessions, tmp_path, write):
-    """Also that a span's cache_read.input_tokens is not taken for its input_tokens."""
     write(made, tmp_path / "week")
     read = traces.read(tmp_path / "week")
     lengths = traces.session_lengths(read.sessions)

@@ -3,8 +3,10 @@
 It has the shape of real ones. Sessions come in bursts, fewer at night. A
 context begins with the system prompt of its agent, which many share, and grows
 by what tools return, whose sizes and times have long tails. At a limit it is
-compacted. What the engine finds in its cache it finds if the session comes
-back soon enough.
+compacted. The engine finds a context in its cache if the session comes back
+soon enough, and else only the system prompt.
+
+``python -m costlib.book.trace FILE`` writes it as CSV.
 """
 
 import csv
@@ -16,7 +18,7 @@ import sys
 from dataclasses import dataclass
 from statistics import NormalDist
 
-__all__ = ["BLOCK", "LIMIT", "Request", "requests", "write_csv", "write_json_lines", "write_spans"]
+__all__ = ["BLOCK", "LIMIT", "Request", "requests", "write_csv", "write_json_lines"]
 
 LIMIT = 131_072  # tokens at which a context is compacted
 BLOCK = 1_024  # tokens of a block, each of which is hashed with all before it
@@ -33,7 +35,21 @@ BY_HOUR = (1, 1, 1, 1, 1, 1, 2, 4, 8, 12, 14, 14, 10, 12, 14, 14, 12, 8, 5, 4, 3
 
 @dataclass(frozen=True)
 class Request:
-    """One call of a session: times in milliseconds, the first from the beginning of the week, and sizes in tokens."""
+    """One call of a session.
+
+    Parameters
+    ----------
+    session : str
+    time : int
+        When it starts, in milliseconds from the beginning of the week.
+    duration : int
+        In milliseconds.
+    input_tokens, output_tokens : int
+    cached_tokens : int
+        Of the input, those that the engine finds in its cache.
+    blocks : tuple of int
+        For each block of the input, a number that stands for it and all before it; the last one may not be full.
+    """
 
     session: str
     time: int
@@ -50,6 +66,7 @@ def requests(seed=20261102):
     Parameters
     ----------
     seed : int
+        Another one gives another week.
 
     Returns
     -------
@@ -158,54 +175,6 @@ def write_json_lines(made, path):
                 "hash_ids": r.blocks,
             }
             file.write(json.dumps(row) + "\n")
-
-
-def write_spans(made, path, per_line=200):
-    """Write requests as OpenTelemetry's spans of generative models, as the collector exports them: batches, one a line.
-
-    Parameters
-    ----------
-    made : list of Request
-    path : path-like
-    per_line : int
-        Spans of a batch.
-
-    Returns
-    -------
-    None
-    """
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        for first in range(0, len(made), per_line):
-            spans = [_span(number, r) for number, r in enumerate(made[first : first + per_line], first + 1)]
-            service = {"attributes": [_attribute("service.name", "stringValue", "agents")]}
-            batch = {"resource": service, "scopeSpans": [{"scope": {"name": "costlib.book"}, "spans": spans}]}
-            file.write(json.dumps({"resourceSpans": [batch]}) + "\n")
-
-
-def _span(number, request):
-    start = int(MONDAY.timestamp()) * 10**9 + request.time * 10**6
-    counts = {
-        "gen_ai.usage.input_tokens": request.input_tokens,
-        "gen_ai.usage.output_tokens": request.output_tokens,
-        "gen_ai.usage.cache_read.input_tokens": request.cached_tokens,
-    }
-    return {
-        "traceId": f"{int(request.session[1:]) + 1:032x}",
-        "spanId": f"{number:016x}",
-        "name": "chat",
-        "kind": 3,
-        "startTimeUnixNano": str(start),
-        "endTimeUnixNano": str(start + request.duration * 10**6),
-        "attributes": [
-            _attribute("gen_ai.operation.name", "stringValue", "chat"),
-            _attribute("gen_ai.conversation.id", "stringValue", request.session),
-            *(_attribute(name, "intValue", str(count)) for name, count in counts.items()),
-        ],
-    }
-
-
-def _attribute(name, kind, value):
-    return {"key": name, "value": {kind: value}}
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import ibis
@@ -33,6 +33,8 @@ def connect(memory="1GB", threads=None):
     InputError
         If the memory is no size.
     """
+    import duckdb
+
     scratch = Scratch()
     more = {} if threads is None else {"threads": threads}
     try:
@@ -41,7 +43,8 @@ def connect(memory="1GB", threads=None):
         raise InputError(f"memory = {memory!r}: {first_line(error)}; wanted a size such as 1GB") from None
     connection.costlib_scratch = scratch
     connection.raw_sql("SET TimeZone = 'UTC'")  # of times that do not say theirs
-    connection.raw_sql("SET enable_progress_bar = true; SET enable_progress_bar_print = false")  # for progress()
+    with suppress(duckdb.InvalidInputException):  # in Jupyter it wants widgets, even if it is not to print
+        connection.raw_sql("SET enable_progress_bar = true; SET enable_progress_bar_print = false")  # for progress()
     return connection
 
 
