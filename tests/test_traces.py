@@ -1086,7 +1086,7 @@ def test_a_person_who_waits_sees_that_it_goes_on(file):
 
 def test_a_pass_says_how_far_it_is(tmp_path):
     """Polled while a query runs that is long enough to be seen."""
-    connection, seen, over = engine.connect(), [], threading.Event()
+    connection, seen, over = engine.counting(engine.connect()), [], threading.Event()
 
     def ask():
         while not over.wait(0.005):

@@ -64,7 +64,8 @@ def read_trace(file, column=(), session=None, memory="1GB"):
     columns, traces = _columns(column), _traces()
     with _watched() as watched:
         found = traces.read(file, columns, session, memory)
-        watched.connection = found.sessions.get_backend()
+        if watched:
+            watched.follow(found.sessions.get_backend())
         return found, traces.summary(found)  # and with it all that is asked of DuckDB
 
 
@@ -102,6 +103,11 @@ class _Watched:
         passed = "" if self.done is None else f", {self.done:.0f} % of this pass"
         return f"Reading the trace: {time.monotonic() - self.began:,.0f} s{passed}"
 
+    def follow(self, connection):
+        from costlib.traces.engine import counting
+
+        self.connection = counting(connection)
+
     def ask(self, over):
         """Ask DuckDB how far it is, until the work is over."""
         from costlib.traces.engine import progress
@@ -113,12 +119,12 @@ class _Watched:
 @contextmanager
 def _watched():
     """A line that says that work goes on, where a person watches."""
-    watched, over = _Watched(), threading.Event()
     if sys.stderr is None or not sys.stderr.isatty():
-        yield watched
+        yield None
         return
     from rich.console import Console
 
+    watched, over = _Watched(), threading.Event()
     asking = threading.Thread(target=watched.ask, args=[over])
     with Console(stderr=True).status(watched):
         asking.start()

@@ -4,14 +4,14 @@ import re
 import shutil
 import tempfile
 import weakref
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import ibis
 
 from costlib.schema import InputError
 
-__all__ = ["LONGEST_OBJECT", "MIXED", "connect", "progress", "quoted", "readable", "shortened", "text"]
+__all__ = ["LONGEST_OBJECT", "MIXED", "connect", "counting", "progress", "quoted", "readable", "shortened", "text"]
 
 LONGEST_OBJECT = 2**24  # bytes of an object of JSON
 MIXED = "its lines end in different ways, some in CR LF and some in one of them; wanted one way throughout"
@@ -33,8 +33,6 @@ def connect(memory="1GB", threads=None):
     InputError
         If the memory is no size.
     """
-    import duckdb
-
     scratch = Scratch()
     more = {} if threads is None else {"threads": threads}
     try:
@@ -43,13 +41,17 @@ def connect(memory="1GB", threads=None):
         raise InputError(f"memory = {memory!r}: {first_line(error)}; wanted a size such as 1GB") from None
     connection.costlib_scratch = scratch
     connection.raw_sql("SET TimeZone = 'UTC'")  # of times that do not say theirs
-    with suppress(duckdb.InvalidInputException):  # in Jupyter it wants widgets, even if it is not to print
-        connection.raw_sql("SET enable_progress_bar = true; SET enable_progress_bar_print = false")  # for progress()
+    return connection
+
+
+def counting(connection):
+    """The same DuckDB, which from now on counts how far a query is; not in Jupyter, where it wants widgets for that."""
+    connection.raw_sql("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
     return connection
 
 
 def progress(connection):
-    """Per cent of the query that DuckDB is at, or None where it cannot say."""
+    """Per cent of the query that DuckDB is at, or None where it does not count or cannot say."""
     done = connection.con.query_progress()
     return None if done < 0 else done
 
