@@ -41,6 +41,7 @@ def connect(memory="1GB", threads=None):
         raise InputError(f"memory = {memory!r}: {first_line(error)}; wanted a size such as 1GB") from None
     connection.costlib_scratch = scratch
     connection.raw_sql("SET TimeZone = 'UTC'")  # of times that do not say theirs
+    connection.raw_sql("SET parquet_metadata_cache = true")  # each view and each pass would read it again
     return connection
 
 
