@@ -596,7 +596,7 @@ def test_lines_are_counted(tmp_path_factory, parts, stride):
     path.write_text("".join(parts), newline="")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_files, "STRIDE", stride)
-        found = csv_files._lines(path, "'none'")
+        found = csv_files._lines(path, "none")
     assert found == sum(line != "" for line in re.split("\r\n|\r|\n", "".join(parts)))
 
 
@@ -964,6 +964,20 @@ def test_what_cannot_be_read_is_refused_with_its_reason(case, file):
 def test_what_is_not_there_is_refused(name, tmp_path):
     with pytest.raises(InputError, match="no such file|no file matches|an empty folder"):
         traces.read(tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("fault", ["cut", "garbled"])
+def test_a_fault_far_down_in_a_packed_file_is_said(kind, fault, file):
+    rng = random.Random(4)
+    rows = [{"prompt_tokens": rng.randrange(10**6), "completion_tokens": rng.randrange(10**6)} for _ in range(100_000)]
+    packed = bytearray(gzip.compress((as_csv(rows) if kind == "csv" else json_lines(rows)).encode(), 1))
+    if fault == "cut":
+        del packed[-50_000:]
+    else:
+        packed[-50_000:-40_000] = bytes(10_000)
+    with pytest.raises(InputError):
+        traces.summary(traces.read(file(bytes(packed))))
 
 
 def test_files_of_two_forms_or_with_other_columns_are_refused(tmp_path):

@@ -1,7 +1,6 @@
 """CSV: its header and delimiter, and what DuckDB's reader would pass over without a word."""
 
 import csv
-import gzip
 import re
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from costlib.schema import InputError
 from costlib.traces.columns import AGAIN
-from costlib.traces.engine import MIXED, quoted, text
+from costlib.traces.engine import MIXED, quoted, text, unpacked
 from costlib.traces.source import Column, Source
 
 __all__ = ["HEAD", "csv_source", "lines_of_text"]
@@ -50,7 +49,7 @@ def csv_source(where, files, heads):
 
 def _refuse_endless_lines(file, compression):
     """Refuse a file with a line that DuckDB's reader of CSV would pass over without a word."""
-    with gzip.open(file) if compression == "gzip" else open(file, "rb") as read:
+    with unpacked(file, compression) as read:
         place = 0
         while ahead := read.read(LONGEST_LINE):
             if len(ahead) == LONGEST_LINE and b"\n" not in ahead and b"\r" not in ahead:
@@ -64,12 +63,12 @@ def lines_of_text(source):
     """How many lines of a CSV have something in them, its headers among them; None where they are not in bytes."""
     if source.options["encoding"] != "'utf-8'":
         return None
-    return sum(_lines(file, source.options["compression"]) for file in source.files)
+    return sum(_lines(file, source.options["compression"].strip("'")) for file in source.files)
 
 
 def _lines(file, compression):
     number, ended = 0, True
-    with gzip.open(file) if compression == "'gzip'" else open(file, "rb") as read:
+    with unpacked(file, compression) as read:
         while chunk := read.read(STRIDE):
             marks = np.frombuffer(chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), np.uint8) == ord("\n")
             begins = ~marks & np.concatenate([[ended], marks[:-1]])

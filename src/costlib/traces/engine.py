@@ -1,9 +1,11 @@
 """The DuckDB that reads files on this machine: its memory, its folder, and what its errors mean."""
 
+import gzip
 import re
 import shutil
 import tempfile
 import weakref
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +13,18 @@ import ibis
 
 from costlib.schema import InputError
 
-__all__ = ["LONGEST_OBJECT", "MIXED", "connect", "counting", "progress", "quoted", "readable", "shortened", "text"]
+__all__ = [
+    "LONGEST_OBJECT",
+    "MIXED",
+    "connect",
+    "counting",
+    "progress",
+    "quoted",
+    "readable",
+    "shortened",
+    "text",
+    "unpacked",
+]
 
 LONGEST_OBJECT = 2**24  # bytes of an object of JSON
 MIXED = "its lines end in different ways, some in CR LF and some in one of them; wanted one way throughout"
@@ -55,6 +68,16 @@ def progress(connection):
     """Per cent of the query that DuckDB is at, or None where it does not count or cannot say."""
     done = connection.con.query_progress()
     return None if done < 0 else done
+
+
+@contextmanager
+def unpacked(file, compression):
+    """A file to read bytes from, and what is wrong with it as an error of ours."""
+    try:
+        with gzip.open(file) if compression == "gzip" else open(file, "rb") as read:
+            yield read
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{file}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """From a path to a source: which files, and which format they have, told by content."""
 
-import gzip
 import json
 import re
 import shutil
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from costlib.schema import InputError
 from costlib.traces.csv_files import HEAD, csv_source
-from costlib.traces.engine import LONGEST_OBJECT, quoted, readable, text
+from costlib.traces.engine import LONGEST_OBJECT, quoted, readable, text, unpacked
 from costlib.traces.source import SAMPLE, Column, Source
 
 __all__ = ["opened"]
@@ -36,6 +35,8 @@ def opened(connection, path):
             return _parquet(connection, where, files)
         if formats[first] == "CSV":
             return csv_source(where, files, heads)
+        for file in files if compression == "gzip" else ():
+            _read_through(file)
         return _json(connection, where, files, formats[first], compression)
 
 
@@ -75,16 +76,17 @@ def _copied(connection, stream):
 
 def _head(file):
     """The first bytes of a file, unpacked, and how it is packed."""
-    try:
-        with open(file, "rb") as raw:
-            start = raw.read(4)
-        if start[:2] == b"\x1f\x8b":
-            with gzip.open(file) as unpacked:
-                return unpacked.read(HEAD), "gzip"
-        with open(file, "rb") as raw:
-            return raw.read(HEAD), "none"
-    except (OSError, EOFError) as error:
-        raise InputError(f"{file}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    with unpacked(file, "none") as raw:
+        compression = "gzip" if raw.read(2) == b"\x1f\x8b" else "none"
+    with unpacked(file, compression) as read:
+        return read.read(HEAD), compression
+
+
+def _read_through(file):
+    """Unpack a file to its end and check sum, which DuckDB does not look at."""
+    with unpacked(file, "gzip") as read:
+        while read.read(2**20):
+            pass
 
 
 def _format(head, file):
