@@ -176,6 +176,13 @@ def test_a_model_that_does_not_fit_holds_none_and_it_is_said_first():
     assert not any("Not one session" in text for text in full(read(LLAMA), count=3).sections[0].says)
 
 
+def test_only_what_is_missing_of_a_cost_is_asked_for(small):
+    first = worksheet(small, "h100-sxm", hire=HIRE).sections[0]
+    assert first["own"].missing == "what a session is: see below"
+    assert first["host"].missing == "--hosted and what a session is: see below"
+    assert worksheet(read(LLAMA), "h100-sxm", hire=HIRE).sections[0]["own"].missing == "none fits"
+
+
 def test_engines_that_hold_fewer_are_named_first():
     """The model's need is the least that can be."""
     source = worksheet(read(GEMMA), "h100-sxm").sections[0]["sessions_per_card"].source

@@ -1,4 +1,4 @@
-"""The sections on cost: the state of a token beside the price of a million, and where the two sides cross."""
+"""The sections on cost: the KV cache of a token beside the price of a million, and where the two sides cross."""
 
 from costlib import catalog
 from costlib.units import Quantity, show

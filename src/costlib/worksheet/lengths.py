@@ -43,7 +43,7 @@ def verdict(length, cap):
 
 
 SAYS = {
-    "beyond": "Sessions will meet the cap: {above} of them are longer. The cost below counts them as they are.",
+    "beyond": "Sessions will meet the cap: {above} of them are longer.",
     "works": "The cap works: the 99th percentile is {share} of it.",
     "idle": (
         "Memory is kept for sessions that never come: the 99th percentile is {share} of the cap. "
@@ -140,6 +140,8 @@ def _says(found, p99, low, high, cap):
         above=show(_above(found, cap), "percent", 2),
         share=show(p99 / cap, "percent", 2),
     )
+    if told == "beyond":
+        yield "Costs count the sessions as they are, those beyond the cap too."
     ends = {verdict(end, cap) for end in (low, high) if end is not None}
     if high is None:
         yield (

@@ -1,5 +1,6 @@
 """The numbers that come from a configuration, an engine's log and a load test."""
 
+from costlib.logs.reader import NAMES
 from costlib.model_config import Refused
 from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
@@ -54,7 +55,7 @@ def _says_of_state(cards, tokens, columns):
     _, beside, total = cards.kept(NEEDS, tokens)
     if beside.magnitude > 0:
         share = show(beside / total, "percent", 2)
-        yield f"Growth is not the whole truth: {share} of such a session do not grow: windows, and states."
+        yield f"Growth is not the whole truth: {share} of such a session is in windows and states, which do not grow."
     if cards.count > 1:
         yield (
             f"What engines reserve is summed over {cards.count} cards. Heads are split over them, and repeated where "
@@ -140,7 +141,7 @@ def _is(value, unit):
 
 def _of(log):
     """How the source of what a log says is called."""
-    return " ".join(filter(None, ("the log of", log.engine, log.version))) if log is not None else ""
+    return " ".join(filter(None, ("the log of", NAMES.get(log.engine), log.version))) if log is not None else ""
 
 
 def _counted(model, precision):

@@ -7,10 +7,8 @@ from costlib.worksheet.table import Row, Section
 
 __all__ = ["summary_section"]
 
-COSTS = (
-    ("own", "a session, self-hosted", "--hire, and what a session is: see below"),
-    ("host", "a session, hosted", "a host's prices, and what a session is: see below"),
-)
+COSTS = (("own", "a session, self-hosted", "hire"), ("host", "a session, hosted", "input_price"))
+OPTIONS = {"hire": "--hire", "input_price": "--hosted"}
 
 
 def summary_section(sections, cards, held, held_from, with_log):
@@ -76,15 +74,20 @@ def summary_section(sections, cards, held, held_from, with_log):
                 units=("USD/session",),
                 digits=3,
                 source=sections["cost"][key].source,
-                missing=missing,
+                missing="none fits" if key == "own" and not held else _of_cost(sections["prices"][price]),
             )
-            for key, what, missing in COSTS
+            for key, what, price in COSTS
         ),
     )
     cost = [text for text in sections["cost"].says[-1:] if not text.startswith("Assumed")]
     none = [text for text in sections["sessions"].says if text.startswith(NONE)] if not held else []
     says = (*none, *sections["length"].says[:1], *cost)
     return Section(key="summary", title="", rows=rows, says=says)
+
+
+def _of_cost(price):
+    """What a cost wants."""
+    return " and ".join([*([] if price.known else [OPTIONS[price.key]]), "what a session is"]) + ": see below"
 
 
 def _beside(size):
