@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 import costlib
 from conftest import BOOK, build, is_page
 from costlib import book, catalog, simulation
-from costlib.book import postgres
+from costlib.book import llama_cpp, postgres
 
 PAGES = [path for path in sorted(BOOK.glob("*.md")) if is_page(path)]
 
@@ -40,7 +40,8 @@ def once(function):
 
     def remembered(*args):
         key = tuple(
-            arg.m_as("second").tobytes() if hasattr(arg, "m_as") else getattr(arg, "__name__", arg) for arg in args
+            arg.m_as("second").tobytes() if hasattr(arg, "m_as") else getattr(arg, "__name__", repr(arg))
+            for arg in args
         )
         if key not in known:
             known[key] = function(*args)
@@ -49,12 +50,13 @@ def once(function):
     return remembered
 
 
-SLOW = {  # simulations of samples, and experiments on the server
+SLOW = {  # simulations of samples, and experiments on a server and on engines
     **{
         (simulation, name): once(getattr(simulation, name))
         for name in ("queue_waits", "static_batch_waits", "call_waits")
     },
     (postgres, "observed"): once(postgres.observed),
+    (llama_cpp, "evidence"): once(llama_cpp.evidence),
 }
 
 

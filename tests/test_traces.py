@@ -149,18 +149,6 @@ def test_the_length_of_agent_sessions_is_asked_for_or_guessed(public):
     assert all(repr(name) in str(refused.value) for name in guessed)
 
 
-@pytest.mark.skipif("COSTLIB_TRACES" not in os.environ, reason="COSTLIB_TRACES names no folder of public traces")
-def test_mooncake_conversations():
-    """12,035 tokens in on average; hits of 0.374 of tokens and 0.409 averaged over requests."""
-    path = Path(os.environ["COSTLIB_TRACES"], "conversation_trace.jsonl")
-    if not path.exists():
-        pytest.skip(f"{path.name} is not in the folder that COSTLIB_TRACES names")
-    trace = traces.read(path)
-    assert traces.distribution(trace.requests, "input_tokens").mean == pytest.approx(12035, abs=0.5)
-    hits = traces.prefix_hits(trace.requests)
-    assert (round(hits.by_tokens, 3), round(hits.by_requests, 3)) == (0.374, 0.409)
-
-
 # Distributions.
 
 
