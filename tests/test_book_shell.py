@@ -52,5 +52,5 @@ def test_a_frame_has_all_of_the_sheet_and_no_heading():
     assert not re.search("^#", framed, re.M)
     before, folded = framed.split(":class: dropdown")
     assert "| 1. a token | 2 kB | the file |" in before and "To keep." in before
-    assert "**Cap**" in folded and "Give it with `--cap`, once." in folded
+    assert "**Cap**" in folded and "Give it with --cap, once." in folded
     assert "    costlib worksheet config.json --cap 8" in folded

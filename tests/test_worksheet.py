@@ -160,7 +160,7 @@ def test_what_is_not_known_of_the_five_is_open(small):
     first = worksheet(small, "h100-sxm").sections[0]
     assert [row.key for row in first.rows if not row.known] == ["p99", "own", "host"]
     printed = markdown(worksheet(small, "h100-sxm"))
-    assert "| 4. p99 session length | not known yet | a trace: --trace FILE |" in printed
+    assert "| 4. p99 session length | not known yet | a trace: `--trace FILE` |" in printed
 
 
 def test_a_model_that_does_not_fit_holds_none_and_it_is_said_first():

@@ -78,7 +78,6 @@ def framed(sheet, note):
         In MyST.
     """
     title, _, text = sheet.removeprefix("# ").partition("\n")
-    text = re.sub(r"^(?!    )(.*) (--[a-z][a-z-]*)", r"\1 `\2`", text, flags=re.M)  # or it would become a dash
     five, heading, sections = text.partition("\n## ")
     sections = re.sub(r"^#+ (.*)$", r"**\1**", heading + sections, flags=re.M)
     folded = f"::::{{admonition}} Section by section\n:class: dropdown\n{sections}\n::::"

@@ -178,4 +178,6 @@ def write_json_lines(made, path):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("wanted: python -m costlib.book.trace FILE")
     write_csv(requests(), sys.argv[1])

@@ -111,7 +111,10 @@ def llama_cpp(
 
 def _assumed(config, heeds, slots, sequences, micro_batch):
     """Settings that were taken for granted, and what it does otherwise than the architecture."""
-    yield f"one cache for {sequences} slots" if slots < sequences else f"a cache for each of {sequences} slots"
+    if sequences == 1:
+        yield "one slot"
+    else:
+        yield f"one cache for {sequences} slots" if slots < sequences else f"a cache for each of {sequences} slots"
     if any(cache.window for cache in config.caches):
         yield (
             f"{micro_batch:,} tokens computed at once"

@@ -106,8 +106,9 @@ def _line(text):
 
 
 def _text(text):
-    """A text in which nothing is taken for markup: names come from files."""
-    return re.sub(r"([|*_`<>\[\]#\\])", r"\\\1", _line(text))
+    """A text in which nothing is taken for markup, since names come from files, and options stand as code."""
+    escaped = re.sub(r"([|*_`<>\[\]#\\])", r"\\\1", _line(text))
+    return re.sub(r"(?<!\S)--[a-z][a-z-]*(?: [A-Z]+\b)?", r"`\g<0>`", escaped)  # or -- becomes a dash
 
 
 def plain(sheet):
