@@ -33,7 +33,7 @@ from costlib import traces
 from costlib.arguments import ArgumentError
 from costlib.cli import main
 from costlib.schema import InputError
-from costlib.traces import csv_files, engine, prefixes, statistics
+from costlib.traces import csv_files, engine, prefixes, sources, statistics
 from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen, plain
 from costlib.traces.distributions import Distribution
 from costlib.traces.prefixes import block_size, by_prefix
@@ -675,6 +675,30 @@ def test_a_form_is_told_by_its_content(form, file):
         {"session": "b", "length": 114, "requests": 4},
     ]
     assert sorted(trace.requests.time.to_list()) == [1.7e9 + i for i in range(9)]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_times_to_the_nanosecond_with_a_zone_are_read(nested, tmp_path):
+    """As pandas writes ``datetime64[ns, UTC]``; a type that Ibis does not know."""
+    times = [1_767_225_600_500_000_000 + i * 10**9 for i in range(3)]
+    column = pyarrow.array(times, pyarrow.timestamp("ns", "UTC"))
+    table = pyarrow.table({"ts": column, "prompt_tokens": [1, 2, 3]})
+    if nested:
+        table = pyarrow.table({"call": table.to_struct_array(), "n": [1, 2, 3]})
+    pyarrow.parquet.write_table(table, tmp_path / "trace.parquet")
+    trace = traces.read(tmp_path / "trace.parquet")
+    assert sorted(trace.requests.time.to_list()) == [1_767_225_600.5 + i for i in range(3)]
+    assert traces.summary(trace).arrival_scv == pytest.approx(0)
+
+
+def test_a_type_that_only_duckdb_knows_is_named_as_it_names_it(tmp_path):
+    times = pyarrow.array([1_767_225_600_500_000_000], pyarrow.timestamp("ns", "UTC"))
+    pyarrow.parquet.write_table(pyarrow.table({"prompt_tokens": times}), tmp_path / "trace.parquet")
+    with pytest.raises(InputError, match="'prompt_tokens' is of type time; wanted numbers"):
+        traces.read(tmp_path / "trace.parquet")
+    kind = engine.connect()
+    kind.raw_sql("CREATE TEMP VIEW file AS SELECT TIME_NS '10:00:00' AS at")
+    assert sources._unknown(kind, '"at"').kind == "TIME_NS"
 
 
 @pytest.mark.parametrize("name", ["a[1].csv", "what? *.csv", "it's.csv", "ä ö.csv"])

@@ -177,6 +177,8 @@ def _typed(connection, source, name, sql, type):
         keys = f"SELECT DISTINCT unnest(map_keys({sql})) FROM (SELECT * FROM {source.relation()} LIMIT {SAMPLE})"
         for (key,) in connection.raw_sql(keys).fetchall():
             yield f"{name}.{key}", Column(f"{sql}[{text(str(key))}]::VARCHAR", "text")
+    elif type.is_unknown():
+        yield name, _unknown(connection, sql)
     else:
         kinds = {
             "integer": type.is_integer(),
@@ -186,3 +188,11 @@ def _typed(connection, source, name, sql, type):
             "array": type.is_array(),
         }
         yield name, Column(sql, next((kind for kind, is_it in kinds.items() if is_it), str(type)))
+
+
+def _unknown(connection, sql):
+    """A column of a type that DuckDB has and Ibis has not, as one of a type that both have."""
+    type = connection.raw_sql(f"DESCRIBE SELECT {sql} AS value FROM file").fetchall()[0][1]
+    if type.startswith("TIMESTAMP"):
+        return Column(f"({sql})::TIMESTAMPTZ", "time")
+    return Column(f"({sql})::VARCHAR", type)
