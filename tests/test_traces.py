@@ -1047,11 +1047,33 @@ def test_the_command_says_what_it_found(run, public):
     for said in (
         "input_tokens   ContextTokens",
         "8,819 rows, of which 8,819 are read",
-        "each request is counted as a session of its own",
+        "8,819 rows, of which 8,819 are read: 8,819 requests, each counted as a session of its own",
+        "length of a request",
         "Memory is kept for sessions that never come: the 99th percentile is 5.69 % of the cap",
         "burstiness of requests (c², 1 for Poisson)  173",
     ):
         assert said in out
+
+
+def test_requests_without_a_session_are_not_called_sessions(run, file):
+    rows = "".join(f"u{i % 2},{1_700_000_000 + i},{100 + i},10\n" for i in range(50))
+    path = file("user,ts,prompt_tokens,completion_tokens\n" + rows)
+    code, out, _ = run(path)
+    assert code == 0
+    said = "50 requests, each counted as a session of its own"
+    assert said in out.splitlines()[0]
+    assert "50 sessions" not in out
+    assert "needs 3,688 requests" in out
+    assert "column user may tell sessions: --session user,gap=1800" in out
+    answer = json.loads(run(path, "--json")[1])
+    assert answer["session_rule"] == said
+    assert answer["sessions_are_requests"]
+    out = run(path, "--session", "user,gap=1800")[1]
+    assert "2 sessions; what makes one: requests of one user" in out
+    assert "needs 3,688 sessions" in out
+    assert "may tell sessions" not in out + run(path, "--session", "none")[1]
+    path = file("customer_id,prompt_tokens\na,5\na,6\n")
+    assert "column customer_id may tell sessions: --session customer_id" in traces.summary(traces.read(path)).notes
 
 
 def test_the_command_names_both_shares_of_hits(run, public):

@@ -147,6 +147,7 @@ def _answer(found, summary, cap):
         "examples": dict(found.checks.examples),
         "requests": summary.requests,
         "sessions": summary.sessions,
+        "sessions_are_requests": found.alone,
         "session_rule": summary.rule,
         "length_tokens": {
             "mean": lengths.mean,
@@ -215,7 +216,8 @@ def _blocks(answer, explain):
     yield _headline(answer)
     yield table([(name, column) for name, column in answer["columns"].items()], ["read as", "column"])
     yield from listed("Not read", [_rejected(answer, reason, explain) for reason in answer["rejected"]])
-    yield f"{_counted(answer['sessions'], 'session')}; what makes one: {answer['session_rule']}"
+    if not answer["sessions_are_requests"]:
+        yield f"{_counted(answer['sessions'], 'session')}; what makes one: {answer['session_rule']}"
     yield _lengths(answer)
     if answer["cap"]:
         yield wrapped(_verdict(answer["cap"]))
@@ -230,7 +232,8 @@ def _blocks(answer, explain):
 
 def _headline(answer):
     read = answer["rows"] - sum(answer["rejected"].values())
-    return f"{answer['file']} ({answer['format']}): {_counted(answer['rows'], 'row')}, of which {read:,} are read"
+    head = f"{answer['file']} ({answer['format']}): {_counted(answer['rows'], 'row')}, of which {read:,} are read"
+    return f"{head}: {answer['session_rule']}" if answer["sessions_are_requests"] else head
 
 
 def _counted(number, one):
@@ -247,21 +250,22 @@ def _lengths(answer):
     """Quantiles of session length, each with the interval that the sample allows."""
     from costlib.cli.printed import table
 
-    lengths = answer["length_tokens"]
+    lengths, one = answer["length_tokens"], "request" if answer["sessions_are_requests"] else "session"
     rows = [
-        (f"{100 * row['p']:g} %", _tokens(row["tokens"]), _tokens(row["low"]), _tokens(row["high"]) or _too_few(row))
+        (f"{100 * row['p']:g} %", _tokens(row["tokens"]), _tokens(row["low"]), _tokens(row["high"]) or _too_few(row, one))
         for row in lengths["quantiles"]
     ]
     rows += [("mean", _tokens(lengths["mean"]), "", ""), ("longest", _tokens(lengths["longest"]), "", "")]
-    return table(rows, ["session length", "tokens", "95 % sure: from", "to"], right={1, 2, 3})
+    what = "session length" if one == "session" else "length of a request"
+    return table(rows, [what, "tokens", "95 % sure: from", "to"], right={1, 2, 3})
 
 
 def _tokens(value):
     return "" if value is None else f"{value:,.0f}"
 
 
-def _too_few(row):
-    return f"takes {row['sessions_wanted']:,} sessions"
+def _too_few(row, one):
+    return f"needs {_counted(row['sessions_wanted'], one)}"
 
 
 def _verdict(cap):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from costlib.schema import InputError, nearest
 
-__all__ = ["AGAIN", "ALIASES", "Chosen", "chosen"]
+__all__ = ["AGAIN", "ALIASES", "Chosen", "chosen", "ends", "plain"]
 
 # Earlier names win, but two columns that could both be the tokens are asked about. A name stands for its
 # ends, too: usage.prompt_tokens is a prompt_tokens.

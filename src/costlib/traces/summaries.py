@@ -17,6 +17,7 @@ from costlib.traces.statistics import (
     session_lengths,
     waits,
 )
+from costlib.traces.trace import ALONE
 from costlib.units import Quantity
 
 __all__ = ["Summary", "summary"]
@@ -110,7 +111,7 @@ def _summary(trace):
         session_scv=starts and starts.scv,
         session_rate=Quantity(starts.rate, "1/s") if starts and starts.rate else None,
         growth=growth,
-        rule=trace.rule,
+        rule=f"{counted(lengths.count, 'request')}, {ALONE}" if trace.alone else trace.rule,
         columns=trace.columns,
         rows=checks.rows,
         rejected=checks.rejected,

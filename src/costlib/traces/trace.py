@@ -1,6 +1,7 @@
 """A trace: files read into requests and sessions that a DuckDB on this machine queries where they lie."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +10,7 @@ import ibis
 
 from costlib.schema import InputError, nearest
 from costlib.traces.checks import Checks, checked
-from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen
+from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen, ends, plain
 from costlib.traces.engine import connect, quoted, readable
 from costlib.traces.grouping import by_gap, sessions
 from costlib.traces.prefixes import block_size, by_prefix
@@ -17,12 +18,17 @@ from costlib.traces.requests import requests_of, sessions_of
 from costlib.traces.sources import opened
 from costlib.traces.spans import is_of_spans, spans_of
 
-__all__ = ["Trace", "read"]
+__all__ = ["ALONE", "Trace", "read"]
 
 BY_PREFIX = (
     "a request goes on where another one ended, by {column} in blocks of {size} tokens; one that ends in the block "
     "after a shared prompt, and what follows a compaction, begin a session of their own"
 )
+
+
+ALONE = "each counted as a session of its own"
+USERS = "user user_id userid customer customer_id client client_id account account_id end_user end_user_id username"
+SILENCE = 1800  # seconds, proposed where a user's requests may make sessions
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +49,11 @@ class Trace:
     rule: str
     notes: tuple[str, ...]
     _check: Callable[[], Checks] = field(repr=False)
+
+    @property
+    def alone(self):
+        """Whether nothing joins requests, so that each is counted as a session of its own."""
+        return self.requests is not None and "session" not in self.requests.columns
 
     @cached_property
     def checks(self):
@@ -150,6 +161,9 @@ def _of_requests(connection, source, given, session):
     reading = requests_of(connection, source, choices, column if rule == "gap" else None)
     _view(connection, "requests", reading)
     table, said = _with_sessions(connection, source, choices, rule, column, gap)
+    notes = reading.notes
+    if session is None and "session" not in table.columns:
+        notes = (*notes, *_telling(source, "time" in choices))
     return Trace(
         source.where,
         source.kind,
@@ -158,7 +172,7 @@ def _of_requests(connection, source, given, session):
         _tools(connection, reading),
         reading.shown,
         said,
-        reading.notes,
+        notes,
         lambda: checked(connection, reading),
     )
 
@@ -198,7 +212,16 @@ def _with_sessions(connection, source, choices, rule, column, gap):
         size = block_size(table)
         if size is not None:
             return by_prefix(table, size), BY_PREFIX.format(size=size, column=choices["blocks"].column)
-    return table, "none: each request is counted as a session of its own"
+    return table, f"none: requests, {ALONE}"
+
+
+def _telling(source, timed):
+    """Columns that may tell sessions, though none is named for them."""
+    users = {plain(name) for name in USERS.split()}
+    for column in source.columns:
+        if users & ends(column).keys():
+            rule = f"{column},gap={SILENCE}" if timed else column
+            yield f"column {column} may tell sessions: --session {shlex.quote(rule)}"
 
 
 def _tools(connection, reading):
