@@ -372,6 +372,40 @@ def test_sessions_by_silence(requests):
     assert found.count().to_pyarrow().as_py() == expected
 
 
+WITHOUT_SECONDS = {
+    "sessions": traces.sessions,
+    "by_gap": lambda t: traces.by_gap(t, "session", 60),
+    "burstiness": traces.burstiness,
+    "context_growth": traces.context_growth,
+    "summary": traces.summary,
+}
+
+
+@pytest.mark.parametrize("what", WITHOUT_SECONDS)
+def test_a_time_that_is_no_number_of_seconds_is_refused(what):
+    seconds = table_of([{"session": "a", "time": 1_700_000_000 + i, "input_tokens": 5, "output_tokens": 1} for i in (0, 9)])
+    stamped = seconds.mutate(time=seconds.time.as_timestamp("s"))
+    with pytest.raises(ArgumentError, match=r"time is a timestamp; wanted seconds: t.mutate\(time=t.time.epoch_sec"):
+        WITHOUT_SECONDS[what](stamped)
+    with pytest.raises(ArgumentError, match="time is of type string; wanted seconds"):
+        WITHOUT_SECONDS[what](seconds.mutate(time=seconds.time.cast("string")))
+    WITHOUT_SECONDS[what](stamped.mutate(time=stamped.time.epoch_seconds()))
+
+
+def test_a_table_of_requests_has_a_summary(requests):
+    found = traces.summary(requests)
+    assert found.lengths.count == len(by_session())
+    assert found.rule == "column session"
+    assert found.rejected == {}
+    alone = traces.summary(table_of({"input_tokens": [5, 6, None], "output_tokens": [1, -1, 2]}))
+    assert (alone.sessions, alone.rows, list(alone.rejected.values())) == (1, 3, [2])
+    assert alone.rule == "1 request, each counted as a session of its own"
+    with pytest.raises(ArgumentError, match="without input_tokens"):
+        traces.summary(requests.drop("input_tokens"))
+    with pytest.raises(ArgumentError, match="wanted a Trace or an Ibis table"):
+        traces.summary("trace.csv")
+
+
 def test_repeats_and_copies():
     rows = [
         ("a", 1.0, 10, 1),
@@ -924,6 +958,39 @@ def test_rules_of_sessions(file):
         for rule in (None, "none", "user", "user,gap=600")
     }
     assert found == {None: 3, "none": 4, "user": 2, "user,gap=600": 3}
+
+
+@pytest.mark.parametrize("gap", ["1h", "1 h", "60 min", "3600 s", "3600", "3600.0"])
+def test_a_gap_may_have_a_unit(gap, file):
+    path = file("user,ts,prompt_tokens\n" + "".join(f"u,{1_700_000_000 + t},100\n" for t in (0, 3000, 6601)))
+    trace = traces.read(path, session=f"user, gap = {gap}")
+    assert traces.session_lengths(trace.sessions).count == 2
+    assert trace.rule.endswith("for 3,600 s")
+
+
+@pytest.mark.parametrize("gap", ["1 token", "1.2.3", "soon", "", "0", "-5 s"])
+def test_what_is_no_gap_is_refused(gap, file):
+    path = file("user,ts,prompt_tokens\nu,1700000000,5\n")
+    with pytest.raises(InputError, match=re.escape(f"gap = {gap!r}; wanted seconds, as in gap=3600")):
+        traces.read(path, session=f"user,gap={gap}")
+
+
+@pytest.mark.parametrize("form", [as_csv, json_lines, as_parquet])
+def test_prompt_and_completion_are_counts_where_they_are_numbers(form, file):
+    numbers = [{"prompt": 100 + i, "completion": 10} for i in range(5)]
+    trace = traces.read(file(form(numbers)))
+    assert dict(trace.columns) == {"input_tokens": "prompt", "output_tokens": "completion"}
+    assert trace.rejected == {}
+    texts = [{"prompt": "What is 5?", "completion": "It is 5.", **row} for row in [{"n": 1}] * 5]
+    with pytest.raises(InputError, match=r"no column of input tokens .*input_tokens=.* --column output_tokens="):
+        traces.read(file(form(texts)))
+    counts = [{"prompt": "5", "completion": "6", "prompt_tokens": 1, "completion_tokens": 2}]
+    assert traces.read(file(form(counts))).columns["input_tokens"] == "prompt_tokens"
+
+
+def test_a_missing_output_is_said_at_the_top(run, file):
+    out = run(file("prompt\n5\n6\n"))[1]
+    assert "output_tokens  none: lengths are those of the input alone" in out.partition("length of a request")[0]
 
 
 # What cannot be read, and why.

@@ -26,8 +26,8 @@ SessionRule = Annotated[
     str,
     typer.Option(
         metavar="RULE",
-        help="What makes a session: a column; COLUMN,gap=SECONDS for a user of whom nothing is heard that long; "
-        "blocks, for shared prefixes; none.",
+        help="What makes a session: a column; COLUMN,gap=SECONDS for a user of whom nothing is heard that long, "
+        "as in user,gap=1800 or 'user,gap=30 min'; blocks, for shared prefixes; none.",
     ),
 ]
 
@@ -214,7 +214,7 @@ def _blocks(answer, explain):
     from costlib.cli.printed import listed, table, wrapped
 
     yield _headline(answer)
-    yield table([(name, column) for name, column in answer["columns"].items()], ["read as", "column"])
+    yield table(_columns_read(answer), ["read as", "column"])
     yield from listed("Not read", [_rejected(answer, reason, explain) for reason in answer["rejected"]])
     if not answer["sessions_are_requests"]:
         yield f"{_counted(answer['sessions'], 'session')}; what makes one: {answer['session_rule']}"
@@ -234,6 +234,14 @@ def _headline(answer):
     read = answer["rows"] - sum(answer["rejected"].values())
     head = f"{answer['file']} ({answer['format']}): {_counted(answer['rows'], 'row')}, of which {read:,} are read"
     return f"{head}: {answer['session_rule']}" if answer["sessions_are_requests"] else head
+
+
+def _columns_read(answer):
+    """What each column is read as; one of the output that is missing, too, as it makes lengths too short."""
+    columns = dict(answer["columns"])
+    if "input_tokens" in columns and "length" not in columns and "output_tokens" not in columns:
+        columns["output_tokens"] = "none: lengths are those of the input alone; name it with --column output_tokens=..."
+    return list(columns.items())
 
 
 def _counted(number, one):

@@ -9,6 +9,17 @@
 - :mod:`costlib.traces.statistics`, :mod:`costlib.traces.distributions`: what they come to
 - :mod:`costlib.traces.summaries`: all of it
 
+A file is read by :func:`read`. A table of one's own needs the names and seconds that the functions want:
+
+>>> import ibis
+>>> own = ibis.memtable({"who": ["ann"] * 3, "at": ["2026-01-01 08:00", "2026-01-01 08:05", "2026-01-01 17:00"],
+...                      "prompt": [100, 250, 80], "answer": [50, 50, 20]})
+>>> t = own.rename(user="who", input_tokens="prompt", output_tokens="answer")
+>>> t = t.mutate(time=t["at"].cast("timestamp").epoch_seconds())
+>>> by_session = sessions(by_gap(t, "user", 3600))
+>>> session_lengths(by_session).quantile(0.99)
+298.0
+
 Needs the extra ``trace``. The functions of tables take an Ibis table of any
 backend; those that open files use DuckDB on this machine.
 """

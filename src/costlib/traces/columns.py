@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from costlib.schema import InputError, nearest
 
-__all__ = ["AGAIN", "ALIASES", "Chosen", "chosen", "ends", "plain"]
+__all__ = ["AGAIN", "ALIASES", "Chosen", "chosen", "ends", "plain", "with_numbers"]
 
 # Earlier names win, but two columns that could both be the tokens are asked about. A name stands for its
 # ends, too: usage.prompt_tokens is a prompt_tokens.
@@ -47,6 +47,7 @@ SESSION_ALIASES = {
     "bytes": "bytes file_size size_bytes",
 }
 
+NUMBERS = {"input_tokens": "prompt", "output_tokens": "completion"}  # texts, elsewhere: asked for only if numbers
 ASKED = ("input_tokens", "output_tokens", "length")  # where two columns fit, the file's owner says which
 AGAIN = " (again)"  # a name that is there twice
 UNITS = ("s", "ms", "us", "ns")
@@ -123,6 +124,29 @@ def _guessed(names, name, aliases, where):
         both = " and ".join(repr(column) for column in (first, *others))
         raise InputError(f"{where}: {both} could each be {name}; say which with --column {name}={first}")
     return Chosen(first, others=others)
+
+
+def with_numbers(names, given, aliases, where, is_number):
+    """The aliases, and with them the names that stand for counts only in columns of numbers.
+
+    Parameters
+    ----------
+    names, given, aliases, where
+        As :func:`chosen` takes them.
+    is_number : callable
+        Whether a column holds numbers.
+
+    Returns
+    -------
+    dict of str to str
+    """
+    more = {}
+    for name, bare in NUMBERS.items():
+        if name in given or _guessed(names, name, aliases, where) is not None:
+            continue
+        if any(bare in ends(column) and is_number(column) for column in names):
+            more[name] = f"{aliases[name]} {bare}"
+    return aliases | more
 
 
 def fit(column, known):

@@ -4,7 +4,7 @@ import ibis
 
 from costlib.arguments import ArgumentError
 
-__all__ = ["by_gap", "sessions", "wanted"]
+__all__ = ["by_gap", "in_seconds", "sessions", "wanted"]
 
 
 def sessions(requests):
@@ -27,6 +27,7 @@ def sessions(requests):
         Where calls of one session overlap, they leave no wait: 0.
     """
     wanted(requests, "input_tokens", "output_tokens")
+    in_seconds(requests, "time", "duration")
     if "session" not in requests.columns:
         return _alone(requests)
     named = requests.filter(requests.session.notnull())
@@ -98,6 +99,7 @@ def by_gap(requests, user, gap):
     own time. A user who works at two things at once has one session here.
     """
     wanted(requests, user, "time")
+    in_seconds(requests, "time")
     if not gap > 0:
         raise ArgumentError(f"by_gap: gap = {gap}; wanted seconds, more than zero")
     timed = requests.filter(requests.time.notnull() & requests[user].notnull())
@@ -113,3 +115,18 @@ def wanted(table, *columns):
     missing = [name for name in columns if name not in table.columns]
     if missing:
         raise ArgumentError(f"given a table without {missing[0]}; it has {', '.join(table.columns)}")
+
+
+def in_seconds(table, *columns):
+    """Refuse a table in which one of these columns, where it has them, is no number."""
+    for name in columns:
+        if name not in table.columns:
+            continue
+        type = table[name].type()
+        if type.is_timestamp() or type.is_date():
+            raise ArgumentError(
+                f"{name} is a {'timestamp' if type.is_timestamp() else 'date'}; wanted seconds: "
+                f"t.mutate({name}=t.{name}.epoch_seconds())"
+            )
+        if not (type.is_numeric() or type.is_null() or type.is_unknown()):
+            raise ArgumentError(f"{name} is of type {type}; wanted seconds, as a number")

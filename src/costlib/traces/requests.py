@@ -7,7 +7,7 @@ from costlib.schema import InputError
 from costlib.traces.engine import shortened, text
 from costlib.traces.source import SAMPLE, Source
 
-__all__ = ["ONLY_BESIDE", "Reading", "requests_of", "seconds", "sessions_of"]
+__all__ = ["COUNTS", "ONLY_BESIDE", "Reading", "is_number", "requests_of", "seconds", "sessions_of"]
 
 COUNTS = ("input_tokens", "output_tokens")  # without which a request is none
 SUMS = ("length", "requests", "input_tokens", "output_tokens")  # without which a session is none
@@ -54,7 +54,8 @@ def requests_of(connection, source, choices, user=None):
     if "input_tokens" not in choices:
         raise InputError(
             f"{source.where}: no column of input tokens among {shortened(', '.join(source.columns))}; "
-            "name it, as in --column input_tokens=ContextTokens"
+            "name it and that of the output, as in --column input_tokens=ContextTokens "
+            "--column output_tokens=GeneratedTokens"
         )
     source = source.with_numbers([choices[name].column for name in COUNTS if name in choices])
     checks, values, doubts, notes = [], {}, {}, []
@@ -155,6 +156,17 @@ def _number(source, choice):
     kind = source.columns[choice.column].kind
     _need(source, choice, "numbers", ("text", "integer", "number"))
     return _raw(source, choice) if kind == "integer" else f"try_cast({_raw(source, choice)} AS DOUBLE)"
+
+
+def is_number(connection, source, column):
+    """Whether a column holds numbers, or a text that mostly is one."""
+    kind, raw = source.columns[column].kind, f"({source.columns[column].sql})"
+    if kind != "text":
+        return kind in ("integer", "number")
+    sample = f"SELECT {raw} AS raw FROM {source.relation([column])} LIMIT {SAMPLE}"
+    count = f"SELECT count(try_cast(raw AS DOUBLE)), count(raw) FROM ({sample})"
+    numbers, told = connection.raw_sql(count).fetchall()[0]
+    return numbers > told / 2
 
 
 def _checked(source, choices, name, checks, most):

@@ -10,7 +10,7 @@ import ibis
 import numpy as np
 
 from costlib.traces.distributions import Distribution, distribution
-from costlib.traces.grouping import wanted
+from costlib.traces.grouping import in_seconds, wanted
 from costlib.traces.prefixes import block_size
 
 __all__ = [
@@ -78,6 +78,7 @@ def waits(sessions):
         None where no session tells.
     """
     wanted(sessions, "wait", "model_time")
+    in_seconds(sessions, "wait", "model_time")
     told = sessions.filter(sessions.wait.notnull() & sessions.model_time.notnull())
     sums = {"sessions": told.count(), "model_time": told.model_time.sum(), "wait": told.wait.sum()}
     if "lifetime" in told.columns:
@@ -132,6 +133,7 @@ def context_growth(requests, steps=STEPS):
     """
     order = ["time", "input_tokens", "output_tokens"]
     wanted(requests, "session", *order)
+    in_seconds(requests, "time")
     known = requests.filter(requests.session.notnull() & requests.time.notnull())
     in_turn = ibis.window(group_by=known.session, order_by=order)
     same = [(known[name] == known[name].lag().over(in_turn)).fill_null(False) for name in order]
@@ -196,6 +198,7 @@ def burstiness(events, time="time"):
     night in it: the figure is of arrivals as they came, not of an hour's.
     """
     wanted(events, time)
+    in_seconds(events, time)
     times = events.filter(events[time].notnull()).select(time=events[time].cast("float64"))
     row = _one(times.agg(number=times.count(), first=times.time.min(), last=times.time.max()))
     number, first, last = row["number"], row["first"], row["last"]

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import ibis
+
+from costlib.arguments import ArgumentError
 from costlib.schema import InputError
 from costlib.traces.distributions import CutOff, Distribution, distribution
 from costlib.traces.engine import readable
@@ -17,7 +20,7 @@ from costlib.traces.statistics import (
     session_lengths,
     waits,
 )
-from costlib.traces.trace import ALONE
+from costlib.traces.trace import ALONE, Trace, of_table
 from costlib.units import Quantity
 
 __all__ = ["Summary", "summary"]
@@ -61,8 +64,9 @@ def summary(trace):
 
     Parameters
     ----------
-    trace : Trace
-        As :func:`~costlib.traces.trace.read` gives it.
+    trace : Trace or ibis.Table
+        As :func:`~costlib.traces.trace.read` gives it; or a table of requests of any backend, with ``input_tokens``,
+        ``output_tokens`` and, where known, ``session``, ``time`` [s], ``duration`` [s], ``cached_tokens``, ``blocks``.
 
     Returns
     -------
@@ -72,7 +76,13 @@ def summary(trace):
     ------
     InputError
         If no row could be read: the reasons, each with an example.
+    ArgumentError
+        If a table has not the columns of requests, or its times are no numbers.
     """
+    if isinstance(trace, ibis.Table):
+        trace = of_table(trace)
+    if not isinstance(trace, Trace):
+        raise ArgumentError(f"summary: given {type(trace).__name__}; wanted a Trace or an Ibis table of requests")
     with readable(trace.where):
         return _summary(trace)
 

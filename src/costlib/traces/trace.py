@@ -1,5 +1,8 @@
 """A trace: files read into requests and sessions that a DuckDB on this machine queries where they lie."""
 
+import functools
+import math
+import operator
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -7,18 +10,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import ibis
+from pint import DimensionalityError
 
 from costlib.schema import InputError, nearest
 from costlib.traces.checks import Checks, checked
-from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen, ends, plain
+from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen, ends, plain, with_numbers
 from costlib.traces.engine import connect, quoted, readable
-from costlib.traces.grouping import by_gap, sessions
+from costlib.traces.grouping import by_gap, in_seconds, sessions, wanted
 from costlib.traces.prefixes import block_size, by_prefix
-from costlib.traces.requests import requests_of, sessions_of
+from costlib.traces.requests import COUNTS, is_number, requests_of, sessions_of
 from costlib.traces.sources import opened
 from costlib.traces.spans import is_of_spans, spans_of
+from costlib.units import Quantity, UnitError, quantity, show
 
-__all__ = ["ALONE", "Trace", "read"]
+__all__ = ["ALONE", "Trace", "of_table", "read"]
 
 BY_PREFIX = (
     "a request goes on where another one ended, by {column} in blocks of {size} tokens; one that ends in the block "
@@ -78,8 +83,8 @@ def read(path, columns=None, session=None, memory="1GB", threads=None):
         Canonical name to the file's column where the guess is wrong, as in ``{"input_tokens": "ContextTokens"}``;
         ``COLUMN:ms`` names the unit of a time, ``none`` leaves it out.
     session : str, optional
-        What makes a session: a column; ``"COLUMN,gap=SECONDS"`` for a user of whom nothing is heard that long;
-        ``"blocks"`` for shared prefixes; ``"none"``. By default a column that looks like one, else shared
+        What makes a session: a column; ``"COLUMN,gap=SECONDS"`` for a user of whom nothing is heard that long
+        (or a time with its unit, ``"gap=30 min"``); ``"blocks"`` for shared prefixes; ``"none"``. By default a column that looks like one, else shared
         prefixes where there are any, else none.
     memory : str
         What DuckDB may use; what is more is spilled to a folder that is removed with the trace.
@@ -157,7 +162,10 @@ def _of_requests(connection, source, given, session):
         given = given | {"session": column}
     elif rule in ("gap", "none", "blocks"):
         given = given | {"session": "none"}
-    choices = chosen(source.columns, given, ALIASES, source.where)
+    aliases = with_numbers(
+        source.columns, given, ALIASES, source.where, lambda column: is_number(connection, source, column)
+    )
+    choices = chosen(source.columns, given, aliases, source.where)
     reading = requests_of(connection, source, choices, column if rule == "gap" else None)
     _view(connection, "requests", reading)
     table, said = _with_sessions(connection, source, choices, rule, column, gap)
@@ -183,14 +191,27 @@ def _rule(source, given, session):
         return ("column" if given.get("session") else None), None, None
     if session in ("none", "blocks"):
         return session, None, None
-    found = re.fullmatch(r"(.+),gap=([\d.]+)", session)
+    found = None if session in source.columns else re.fullmatch(r"(.+?)\s*,\s*gap\s*=(.*)", session)
     column = found[1] if found else session
     if column not in source.columns:
         wanted = "a column, COLUMN,gap=SECONDS, blocks or none"
         raise InputError(
             f"{source.where}: session = {session!r} is no column; wanted {wanted}; {nearest(column, source.columns)}"
         )
-    return ("gap", column, float(found[2])) if found else ("column", column, None)
+    return ("gap", column, _gap(source, found[2].strip())) if found else ("column", column, None)
+
+
+def _gap(source, given):
+    """Seconds of silence, from a plain number of them or a time with its unit."""
+    try:
+        gap = float(given) if re.fullmatch(r"[\d.]+", given) else quantity(given).m_as("second")
+    except (UnitError, DimensionalityError, ValueError):
+        gap = math.nan
+    if not 0 < gap < math.inf:
+        raise InputError(
+            f"{source.where}: gap = {given!r}; wanted seconds, as in gap=3600, or a time, as in gap='30 min'"
+        )
+    return gap
 
 
 def _with_sessions(connection, source, choices, rule, column, gap):
@@ -199,9 +220,10 @@ def _with_sessions(connection, source, choices, rule, column, gap):
     if rule == "gap":
         if "time" not in choices:
             raise InputError(
-                f"{source.where}: session = '{column},gap={gap:g}' needs a time; name its column with --column time=..."
+                f"{source.where}: session = '{column},gap={gap:.15g}' needs a time; name its column with --column time=..."
             )
-        return by_gap(table, "user", gap), f"requests of one {column}, until nothing is heard of it for {gap:g} s"
+        silence = show(Quantity(gap, "s"), digits=15)
+        return by_gap(table, "user", gap), f"requests of one {column}, until nothing is heard of it for {silence}"
     if "session" in choices:
         return table, f"column {choices['session'].column}"
     if rule == "blocks" and "blocks" not in choices:
@@ -240,3 +262,50 @@ def _view(connection, name, reading):
     columns = ", ".join(f"{sql} AS {quoted(column)}" for column, sql in reading.values.items())
     relation = reading.source.relation(reading.columns)
     connection.raw_sql(f"CREATE VIEW {name} AS SELECT {columns} FROM {relation} WHERE {reading.valid}")
+
+
+def of_table(table):
+    """A table of requests, of any backend, as a trace.
+
+    Parameters
+    ----------
+    table : ibis.Table
+        With ``input_tokens`` and ``output_tokens`` and, where known, ``session``, ``time`` [s],
+        ``duration`` [s], ``cached_tokens`` and ``blocks``.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    ArgumentError
+        If it has no such columns, or its times are no numbers.
+    """
+    wanted(table, *COUNTS)
+    in_seconds(table, "time", "duration")
+    valid = [table[name].notnull() & (table[name] >= 0) for name in COUNTS]
+    requests = table.filter(valid)
+    if "session" in table.columns:
+        valid.append(table.session.notnull())
+        requests = requests.filter(requests.session.notnull())
+
+    def check():
+        row = table.agg(rows=table.count(), read=functools.reduce(operator.and_, valid).sum()).to_pyarrow().to_pylist()
+        rows, read = row[0]["rows"], int(row[0]["read"] or 0)
+        reason = "tokens missing or negative, or session missing"
+        return Checks(rows, {reason: rows - read} if rows > read else {}, {}, {})
+
+    known = [name for name in ALIASES if name in table.columns]
+    alone = "session" not in table.columns
+    return Trace(
+        "the table",
+        "Ibis",
+        requests,
+        sessions(requests),
+        None,
+        {name: name for name in known},
+        f"none: requests, {ALONE}" if alone else "column session",
+        (),
+        check,
+    )
