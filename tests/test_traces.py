@@ -224,6 +224,39 @@ def test_a_tail_as_it_comes_is_not_called_cut_off(law):
     assert sum(called) <= 2
 
 
+@pytest.mark.parametrize(("size", "trials"), [(400, 200), (1000, 100), (8000, 40)])
+def test_the_chance_of_a_false_alarm_is_no_more_than_it_says(size, trials):
+    rng = np.random.default_rng(size)
+    laws = {"exponential": lambda: rng.exponential(30_000, size), "gamma": lambda: rng.gamma(3, 10_000, size)}
+    for law in laws.values():
+        called = [counted(law().astype(int)).cut_off() for _ in range(trials)]
+        assert sum(found.looks for found in called) <= 0.02 * trials
+        if law is laws["exponential"]:
+            assert sum(found.chance <= 0.05 for found in called) <= 0.08 * trials
+            assert sum(found.looks or found.may for found in called) <= 0.05 * trials
+
+
+@pytest.mark.parametrize("size", [1000, 8000])
+def test_a_sample_that_is_cut_off_is_seen(size):
+    rng = np.random.default_rng(size)
+    values = rng.exponential(30_000, size)
+    found = counted(values[values < 80_000].astype(int)).cut_off()
+    assert found.looks
+    assert found.near == pytest.approx(80_000, rel=0.1)
+
+
+def test_what_is_not_sure_to_be_cut_off_is_said_with_its_chance(run, file):
+    rng = np.random.default_rng(0)
+    samples = (rng.exponential(30_000, 400).astype(int) for _ in range(500))
+    doubtful = next(values for values in samples if counted(values).cut_off().may)
+    found = counted(doubtful).cut_off()
+    assert (found.looks, 0.002 <= found.chance < 0.05) == (False, True)
+    path = file("prompt_tokens,completion_tokens\n" + "".join(f"{value},0\n" for value in doubtful))
+    out = re.sub(r"\s+", " ", run(path)[1])
+    assert "Long sessions may be cut off near" in out
+    assert f"{100 * found.chance:.1f} % of samples of an exponential law do so" in out
+
+
 @pytest.mark.parametrize("law", ["exponential", "lognormal", "pareto"])
 def test_a_tail_without_its_last_twentieth_is(law):
     for seed in range(5):

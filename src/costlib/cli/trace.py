@@ -155,7 +155,13 @@ def _answer(found, summary, cap):
             "quantiles": [_quantile(lengths, p) for p in QUANTILES],
         },
         "cap": None if cap is None else _against(lengths, cap),
-        "cut_off": {"looks_cut_off": summary.cut_off.looks, "near": summary.cut_off.near, "why": summary.cut_off.why},
+        "cut_off": {
+            "looks_cut_off": summary.cut_off.looks,
+            "may_be_cut_off": summary.cut_off.may,
+            "near": summary.cut_off.near,
+            "chance": summary.cut_off.chance,
+            "why": summary.cut_off.why,
+        },
         "per_session": {
             "requests": summary.requests_per_session,
             "input_tokens": summary.input_per_session,
@@ -290,9 +296,10 @@ def _verdict(cap):
 def _cut_off(cut_off):
     if cut_off["looks_cut_off"] is None:
         return f"Whether long sessions are cut off cannot be told: {cut_off['why']}."
-    looks = (
-        f"look cut off near {_tokens(cut_off['near'])} tokens" if cut_off["looks_cut_off"] else "do not look cut off"
-    )
+    near = "" if cut_off["near"] is None else f" near {_tokens(cut_off['near'])} tokens"
+    looks = f"look cut off{near}" if cut_off["looks_cut_off"] else "do not look cut off"
+    if cut_off["may_be_cut_off"]:
+        looks = f"may be cut off{near}"
     return f"Long sessions {looks}: {cut_off['why']}."
 
 

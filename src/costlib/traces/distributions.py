@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,6 +14,8 @@ TAIL = 0.1  # of the values are excesses, at most MOST of them
 MOST = 2000
 FEWEST = 30  # excesses below which nothing is said of the tail
 LIGHT = -0.3  # shape of a tail that is lighter than nature's: the normal law's looks like -0.2 at such depths
+SURE, DOUBTFUL = 0.002, 0.05  # chances of so even a tail in an exponential law below which one is cut off, or may be
+TRIALS = 4000  # exponential samples from which that chance is told
 HEAP = 0.1  # of the excesses within a hundredth of their range below the maximum: a heap
 
 
@@ -22,8 +25,8 @@ class CutOff:
 
     ``looks`` is None where there are too few values to say; ``near`` is the value
     near which the tail ends, ``shape`` that of the generalised Pareto law fitted
-    to ``excesses`` values, ``chance`` that of so light a tail if it were
-    exponential, and ``why`` says it in words.
+    to ``excesses`` values, ``chance`` that of so even a tail if it were
+    exponential, and ``why`` says it in words. Where ``may`` is true, it is between 0.2 and 5 %, and not ``looks``.
     """
 
     looks: bool | None
@@ -32,6 +35,11 @@ class CutOff:
     chance: float | None
     excesses: int
     why: str
+
+    @property
+    def may(self):
+        """Whether the largest values may be cut off, though it is not sure."""
+        return self.looks is False and self.near is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +121,17 @@ class Distribution:
         return float(self.counts[at:].sum() / self.count)
 
     def cut_off(self):
-        """Whether the largest values look cut off, and near what; see :class:`CutOff`.
+        """Whether the largest values look cut off, and near what.
 
         A generalised Pareto law is fitted to the excesses over a high quantile, as
         the theory of extremes has it for all common laws; it ends at a finite
         value where its shape is negative. A tail is called cut off where the shape
-        is below -0.3 and an exponential tail is refused at the level of 5 %, or where a tenth of the excesses, or of
-        all values, is heaped within a hundredth of their range below the maximum. Cuts that
-        take less than about a hundredth of the values are not seen.
-        See Hosking and Wallis (1987), doi:10.1080/00401706.1987.10488243.
+        is below -0.3 and the largest excess is so small a part of their sum as
+        in 0.2 % of samples of an exponential law of their number, or where a tenth of the excesses, or of
+        all values, is heaped within a hundredth of their range below the maximum. From 0.2 to 5 % it may
+        be cut off (``may``). Cuts that take less than about a hundredth of the values are not seen.
+        The chance is that of seeded samples, so it holds for 30 excesses, too, where that of a likelihood ratio does
+        not. See Hosking and Wallis (1987), doi:10.1080/00401706.1987.10488243, and :class:`CutOff`.
         """
         if (of_all := self._heaped(self.minimum)) >= TAIL * self.count and len(self.values) >= FEWEST:
             return self._heap(of_all, self.count, "values", None, None)
@@ -129,14 +139,17 @@ class Distribution:
         number = len(excess)
         if number < FEWEST:
             return CutOff(None, None, None, None, number, f"{number} values in the tail are too few to say")
-        shape, end, chance = _generalised_pareto(excess)
+        shape, end = _generalised_pareto(excess)
+        chance = _chance(excess)
         of_tail = self._heaped(threshold)
         if of_tail >= max(10, HEAP * number) and excess[0] < excess[-1]:
             return self._heap(of_tail, number, "largest values", shape, chance)
-        if shape < LIGHT and chance < 0.05:
+        if shape < LIGHT and chance < DOUBTFUL:
             end += threshold
             why = f"the {number:,} largest values thin out as if none could pass {end:,.0f} (shape {shape:.2f})"
-            return CutOff(True, end, shape, chance, number, why)
+            if chance >= SURE:
+                why += f", but {100 * chance:.1f} % of samples of an exponential law do so, too"
+            return CutOff(chance < SURE, end, shape, chance, number, why)
         return CutOff(False, None, shape, chance, number, f"the {number:,} largest values thin out as tails do")
 
     def _heaped(self, low):
@@ -188,7 +201,7 @@ def _check_share(value, low, high, closed=False):
 
 
 def _generalised_pareto(excess):
-    """Shape, the excess at which the law ends, and the chance of a likelihood ratio as large with an exponential tail.
+    """Shape, and the excess at which the law ends.
 
     Below a shape of -1 the likelihood grows without bound as the end comes near the largest excess: -1 and that then.
     """
@@ -197,7 +210,19 @@ def _generalised_pareto(excess):
     reach = excess.max()
     scaled = excess / reach
     shape, _, scale = stats.genpareto.fit(scaled, floc=0)
-    gained = stats.genpareto.logpdf(scaled, shape, 0, scale).sum() - stats.expon.logpdf(scaled, 0, scaled.mean()).sum()
-    chance = stats.chi2.sf(max(2 * gained, 0), 1)
     end = reach * max(scale / -shape, 1) if shape < 0 else np.inf
-    return max(float(shape), -1.0), float(end), float(chance)
+    return max(float(shape), -1.0), float(end)
+
+
+def _chance(excess):
+    """The chance of an exponential sample of this number whose largest value is as small a part of the sum: seeded, so always the same."""
+    return float((_shortness(len(excess)) <= excess.max() / excess.sum()).mean())
+
+
+@lru_cache(maxsize=8)
+def _shortness(number):
+    """Largest value over the sum, of seeded exponential samples; the scale drops out."""
+    rng = np.random.default_rng(number)
+    rows = max(1, 2**20 // number)  # a few megabytes at a time
+    parts = (rng.exponential(size=(min(rows, TRIALS - i), number)) for i in range(0, TRIALS, rows))
+    return np.concatenate([part.max(axis=1) / part.sum(axis=1) for part in parts])
