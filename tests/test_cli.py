@@ -839,6 +839,8 @@ def test_it_answers_where_numpy_is_not_installed():
         ("costlib kv x --kv-precision q8", {"q8_0"}),
         ("costlib claim --weight-precision bf", {"bf16"}),
         ("costlib fit x --accelerator mi3", {"mi300x", "mi325x", "mi355x"}),
+        ("costlib trace x --column out", {"output_tokens="}),
+        ("costlib trace x --session b", {"blocks"}),
     ],
 )
 def test_a_shell_completes(typed, offered):

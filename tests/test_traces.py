@@ -416,7 +416,9 @@ WITHOUT_SECONDS = {
 
 @pytest.mark.parametrize("what", WITHOUT_SECONDS)
 def test_a_time_that_is_no_number_of_seconds_is_refused(what):
-    seconds = table_of([{"session": "a", "time": 1_700_000_000 + i, "input_tokens": 5, "output_tokens": 1} for i in (0, 9)])
+    seconds = table_of(
+        [{"session": "a", "time": 1_700_000_000 + i, "input_tokens": 5, "output_tokens": 1} for i in (0, 9)]
+    )
     stamped = seconds.mutate(time=seconds.time.as_timestamp("s"))
     with pytest.raises(ArgumentError, match=r"time is a timestamp; wanted seconds: t.mutate\(time=t.time.epoch_sec"):
         WITHOUT_SECONDS[what](stamped)
@@ -1102,6 +1104,36 @@ def test_files_of_two_forms_or_with_other_columns_are_refused(tmp_path):
         traces.read(tmp_path)
 
 
+PROSE = "Real traces, to try the statistics on\n\nThree files. Each has a line of its own.\n- one\n- two\n"
+
+
+def test_a_text_that_is_no_table_is_not_called_one(file):
+    with pytest.raises(InputError, match="README.md: is no CSV, JSON, Parquet or OpenTelemetry"):
+        traces.read(file(PROSE, "README.md"))
+    with pytest.raises(InputError, match="no column of input tokens among text, n"):
+        traces.read(file("text,n\n" + "w " * 100_000 + ",1\n", "long.csv"))
+    with pytest.raises(InputError, match="no column of input tokens among tokens"):
+        traces.read(file("tokens\n5\n6\n", "one.csv"))
+
+
+@pytest.mark.parametrize("name", ["README.md", "z.md"])
+def test_a_folder_with_something_else_in_it_is_refused_by_its_name(name, tmp_path):
+    (tmp_path / "trace.csv").write_text(as_csv(GOOD))
+    (tmp_path / name).write_text(PROSE)
+    with pytest.raises(InputError, match=f"/{name}: is no CSV.*; wanted files of one format"):
+        traces.read(tmp_path)
+    (tmp_path / "trace.csv").unlink()
+    with pytest.raises(InputError, match=f"/{name}: is no CSV"):
+        traces.read(tmp_path)
+
+
+def test_no_name_is_not_the_current_folder(monkeypatch, tmp_path):
+    (tmp_path / "trace.csv").write_text(as_csv(GOOD))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="no file is named; wanted a trace"):
+        traces.read("")
+
+
 NAMES_IN_USE = {
     "ContextTokens": "input_tokens",
     "GeneratedTokens": "output_tokens",
@@ -1201,6 +1233,28 @@ def test_the_command_lists_what_was_not_read(run, file):
     assert "- 2 rows: input_tokens negative, as in" in out
     code, out, _ = run("-", "--json", stdin=path.read_bytes())
     assert json.loads(out)["rejected"] == {"input_tokens negative": 2}
+
+
+@pytest.mark.parametrize(("cap", "between"), [(110_000, False), (200_000, True), (2_000_000, False)])
+def test_the_limits_of_a_verdict_are_said_where_it_is_in_between(cap, between, run, file):
+    path = file("session,prompt_tokens,completion_tokens\n" + "".join(f"s{i},100000,{i}\n" for i in range(50)))
+    out = re.sub(r"\s+", " ", run(path, "--cap", cap)[1])
+    limits = "A cap works when the 99th percentile is 80 % of it or more; at 10 % or less it is idle."
+    assert (limits in out) == between
+
+
+def test_numbers_are_written_out_and_explanations_without_markup(run, file):
+    rows = "".join(f"s{i},{1_700_000_000 + i / 3},100000000,{i}\n" for i in range(99))
+    out = run(file("session,time,prompt_tokens,completion_tokens\n" + rows), "--explain", "--cap", 1000)[1]
+    assert re.search(r"sessions that start +10,\d00 an hour", out)
+    assert not re.search(r"\de[+-]\d", out)
+    assert not re.search(r":\w+:`|``", out)
+
+
+def test_canonical_names_are_completed():
+    from costlib.cli.trace import CANONICAL
+
+    assert sorted(CANONICAL) == sorted(ALIASES | SESSION_ALIASES)
 
 
 SLIPS = [

@@ -9,6 +9,7 @@ per token.
 import difflib
 import math
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pint
@@ -168,6 +169,8 @@ def significant(number, digits):
         return "∞" if number > 0 else "−∞"
     rounded = float(f"{number:.{digits - 1}e}")
     if rounded == number:
+        if 0 < abs(number) < 1e-4:
+            return f"{Decimal(repr(number)):f}"
         return f"{number:,.15g}" if abs(number) < 1e15 else f"{number:,.0f}"
     decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
     return f"{rounded:,.{max(decimals, 0)}f}"

@@ -14,10 +14,16 @@ __all__ = ["Column", "SessionRule", "read_trace", "trace"]
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 
+CANONICAL = (  # of costlib.traces.columns, which takes too long to load for a shell that waits
+    *("input_tokens", "output_tokens", "cached_tokens", "written_tokens", "session", "time", "end", "duration"),
+    *("blocks", "operation", "length", "requests", "start", "lifetime", "model_time", "wait", "bytes"),
+)
+
 Column = Annotated[
     list[str],
     typer.Option(
         metavar="NAME=COLUMN",
+        autocompletion=lambda incomplete: [f"{name}=" for name in CANONICAL if name.startswith(incomplete)],
         help="Which column of a trace is what, as in input_tokens=ContextTokens or time=at:ms (s, ms, us, ns). "
         "Can be repeated; without, columns are guessed, and shown.",
     ),
@@ -26,6 +32,7 @@ SessionRule = Annotated[
     str,
     typer.Option(
         metavar="RULE",
+        autocompletion=lambda incomplete: [rule for rule in ("blocks", "none") if rule.startswith(incomplete)],
         help="What makes a session: a column; COLUMN,gap=SECONDS for a user of whom nothing is heard that long, "
         "as in user,gap=1800 or 'user,gap=30 min'; blocks, for shared prefixes; none.",
     ),
@@ -266,7 +273,7 @@ def _lengths(answer):
 
     lengths, one = answer["length_tokens"], "request" if answer["sessions_are_requests"] else "session"
     rows = [
-        (f"{100 * row['p']:g} %", _tokens(row["tokens"]), _tokens(row["low"]), _tokens(row["high"]) or _too_few(row, one))
+        (_percent(row["p"]), _tokens(row["tokens"]), _tokens(row["low"]), _tokens(row["high"]) or _too_few(row, one))
         for row in lengths["quantiles"]
     ]
     rows += [("mean", _tokens(lengths["mean"]), "", ""), ("longest", _tokens(lengths["longest"]), "", "")]
@@ -285,12 +292,18 @@ def _too_few(row, one):
 def _verdict(cap):
     from costlib.worksheet.lengths import SAYS
 
-    share = f"{100 * cap['p99_share']:.3g} %"
-    said = SAYS[cap["verdict"]].format(
-        above=f"{100 * cap['longer']:.2g} %", share=share, times=f"{1 / cap['p99_share']:.2g}"
+    said = SAYS[cap["verdict"]].format(above=_percent(cap["longer"], 2), share=_percent(cap["p99_share"]))
+    limits = (
+        f" A cap works when the 99th percentile is {_percent(cap['works_from'])} of it or more; "
+        f"at {_percent(cap['idle_to'])} or less it is idle."
     )
-    limits = f"at {100 * cap['works_from']:g} % of the cap it works, at {100 * cap['idle_to']:g} % or less it is idle"
-    return f"Cap of {cap['tokens']:,.0f} tokens. {said} ({limits[0].upper()}{limits[1:]}.)"
+    return f"Cap of {cap['tokens']:,.0f} tokens. {said}{limits if cap['verdict'] == 'between' else ''}"
+
+
+def _percent(share, digits=3):
+    from costlib.units import show
+
+    return f"{show(100 * share, digits=digits)} %"
 
 
 def _cut_off(cut_off):
@@ -322,16 +335,16 @@ def _figures(answer):
     yield from ((said, show(mean[name], digits=4)) for name, said in plainly.items() if mean[name] is not None)
     yield from ((said, show(mean[name])) for name, said in times.items() if mean[name] is not None)
     if answer["wait_share"] is not None:
-        yield "share of life that waits", show(100 * answer["wait_share"]) + " %"
+        yield "share of life that waits", _percent(answer["wait_share"])
     if arrivals["request_scv"] is not None:
         yield "burstiness of requests (c², 1 for Poisson)", show(arrivals["request_scv"])
     if arrivals["session_scv"] is not None:
         yield "burstiness of session starts (c²)", show(arrivals["session_scv"])
     if arrivals["sessions_per_s"] is not None:
-        yield "sessions that start", f"{arrivals['sessions_per_s'].m_as('1/hour'):,.3g} an hour"
+        yield "sessions that start", f"{show(arrivals['sessions_per_s'].m_as('1/hour'))} an hour"
     if hits["by_tokens"] is not None:
-        yield "prefix hits, of all input tokens", show(100 * hits["by_tokens"]) + " %"
-        yield "prefix hits, averaged over requests", show(100 * hits["by_requests"]) + " %"
+        yield "prefix hits, of all input tokens", _percent(hits["by_tokens"])
+        yield "prefix hits, averaged over requests", _percent(hits["by_requests"])
 
 
 def _steps(growth):
@@ -341,7 +354,7 @@ def _steps(growth):
     grown = table(rows, ["step", "sessions that reach it", "context, median", "90 %"], right=range(4))
     if growth["added_tokens"] is None:
         return grown
-    shrinking = f"{100 * growth['shrinking_steps']:.3g} % of steps shrink the context"
+    shrinking = f"{_percent(growth['shrinking_steps'])} of steps shrink the context"
     return f"{grown}\nA step adds {growth['added_tokens']:,.0f} tokens on average; {shrinking}."
 
 

@@ -11,9 +11,10 @@ from costlib.traces.columns import AGAIN
 from costlib.traces.engine import MIXED, quoted, text, unpacked
 from costlib.traces.source import Column, Source
 
-__all__ = ["HEAD", "csv_source", "lines_of_text"]
+__all__ = ["HEAD", "NO_TRACE", "csv_source", "head_of", "is_table", "lines_of_text"]
 
 HEAD = 2**20  # bytes that the format is told from, and the most that a header has
+NO_TRACE = "is no CSV, JSON, Parquet or OpenTelemetry"
 LONGEST_LINE = 2**21  # bytes; DuckDB notes longer lines, but not those beyond its buffer of 32 MB
 STRIDE = 2**23  # bytes: a line that is longer by LONGEST_LINE lies across a multiple of it
 DELIMITERS = (",", "\t", ";", "|")
@@ -94,6 +95,30 @@ def _header(head, file):
             f"{file}: its first line, {lines[skip][:60]!r}, holds numbers; wanted the names of the columns"
         )
     return encoding, skip, delimiter, tuple(_told_apart(names))
+
+
+def is_table(head):
+    """Whether the first bytes of a text look like a CSV: most lines have as many cells as the first has names."""
+    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    lines = [line for line in head.decode(encoding, errors="replace").splitlines() if line.strip()]
+    try:
+        counts = [
+            [len(row) for row in csv.reader(lines[:50], delimiter=delimiter)]
+            for delimiter in DELIMITERS
+            if delimiter in lines[0]
+        ]
+    except csv.Error:  # a cell of more than 128 KiB, as prompts may be
+        return True
+    if not counts:
+        return len(lines[0].split()) == 1 and all(len(line.split()) <= 1 for line in lines[:50])
+    names, *cells = max(counts, key=lambda counts: counts[0])
+    return sum(number == names for number in cells) >= len(cells) / 2
+
+
+def head_of(source):
+    """The first bytes of the first file of a source of CSV."""
+    with unpacked(source.files[0], source.options["compression"].strip("'")) as read:
+        return read.read(HEAD)
 
 
 def _told_apart(names):

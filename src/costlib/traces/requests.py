@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from costlib.schema import InputError
+from costlib.traces.csv_files import NO_TRACE, head_of, is_table
 from costlib.traces.engine import shortened, text
 from costlib.traces.source import SAMPLE, Source
 
@@ -51,6 +52,8 @@ class Reading:
 
 def requests_of(connection, source, choices, user=None):
     """How the rows of a source become requests; ``user`` is a column to be kept for a rule of sessions."""
+    if "input_tokens" not in choices and source.format == "CSV" and not is_table(head_of(source)):
+        raise InputError(f"{source.where}: {NO_TRACE}; its lines have not the cells of one table")
     if "input_tokens" not in choices:
         raise InputError(
             f"{source.where}: no column of input tokens among {shortened(', '.join(source.columns))}; "

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from costlib.schema import InputError
-from costlib.traces.csv_files import HEAD, csv_source
+from costlib.traces.csv_files import HEAD, NO_TRACE, csv_source, is_table
 from costlib.traces.engine import LONGEST_OBJECT, quoted, readable, text, unpacked
 from costlib.traces.source import SAMPLE, Column, Source
 
@@ -22,11 +22,14 @@ WANTED = "wanted a trace: CSV, JSON lines, a JSON array, Parquet or OpenTelemetr
 def opened(connection, path):
     """The source that a path names: a file, a folder, a pattern, or - for standard input."""
     where, files = _files(connection, path)
-    heads = {file: _head(file) for file in files}
-    formats = {file: _format(head, file) for file, (head, _) in heads.items()}
-    first = files[0]
-    for file in files[1:]:
-        if (formats[file], heads[file][1]) != (formats[first], heads[first][1]):
+    heads, formats, first = {}, {}, files[0]
+    several = len(files) > 1 or Path(path).is_dir()
+    for file in files:
+        heads[file] = head, compression = _head(file)
+        formats[file] = _format(head, file)
+        if several and formats[file] == "CSV" and not is_table(head):
+            raise InputError(f"{file}: {NO_TRACE}; wanted files of one format of traces, and nothing else")
+        if (formats[file], compression) != (formats[first], heads[first][1]):
             both = " and ".join(f"{formats[f]}{PACKED[heads[f][1]]} ({Path(f).name})" for f in (first, file))
             raise InputError(f"{where}: holds {both}; wanted one format")
     head, compression = heads[first]
@@ -42,6 +45,8 @@ def opened(connection, path):
 
 def _files(connection, path):
     """How messages call what is read, and its files."""
+    if not str(path):
+        raise InputError(f"trace: no file is named; {WANTED}")
     if str(path) == "-":
         if sys.stdin is None:
             raise InputError("standard input: is closed")
