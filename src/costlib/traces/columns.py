@@ -131,8 +131,14 @@ def with_numbers(names, given, aliases, where, is_number):
 
     Parameters
     ----------
-    names, given, aliases, where
-        As :func:`chosen` takes them.
+    names : iterable of str
+        Columns of the file.
+    given : mapping of str to str
+        What is not to be guessed.
+    aliases : mapping of str to str
+        The canonical names, and what is guessed for each.
+    where : str
+        How messages call the file.
     is_number : callable
         Whether a column holds numbers.
 

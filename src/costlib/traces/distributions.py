@@ -215,7 +215,7 @@ def _generalised_pareto(excess):
 
 
 def _chance(excess):
-    """The chance of an exponential sample of this number whose largest value is as small a part of the sum: seeded, so always the same."""
+    """The chance that of so many exponential values the largest is as small a part of the sum; always the same."""
     return float((_shortness(len(excess)) <= excess.max() / excess.sum()).mean())
 
 

@@ -84,7 +84,8 @@ def read(path, columns=None, session=None, memory="1GB", threads=None):
         ``COLUMN:ms`` names the unit of a time, ``none`` leaves it out.
     session : str, optional
         What makes a session: a column; ``"COLUMN,gap=SECONDS"`` for a user of whom nothing is heard that long
-        (or a time with its unit, ``"gap=30 min"``); ``"blocks"`` for shared prefixes; ``"none"``. By default a column that looks like one, else shared
+        (or a time with its unit, ``"gap=30 min"``); ``"blocks"`` for shared prefixes; ``"none"``.
+        By default a column that looks like one, else shared
         prefixes where there are any, else none.
     memory : str
         What DuckDB may use; what is more is spilled to a folder that is removed with the trace.
@@ -220,7 +221,8 @@ def _with_sessions(connection, source, choices, rule, column, gap):
     if rule == "gap":
         if "time" not in choices:
             raise InputError(
-                f"{source.where}: session = '{column},gap={gap:.15g}' needs a time; name its column with --column time=..."
+                f"{source.where}: session = '{column},gap={gap:.15g}' needs a time; "
+                "name its column with --column time=..."
             )
         silence = show(Quantity(gap, "s"), digits=15)
         return by_gap(table, "user", gap), f"requests of one {column}, until nothing is heard of it for {silence}"
