@@ -21,7 +21,7 @@ from costlib import catalog, logs, traces
 from costlib.arguments import ArgumentError
 from costlib.book.llama_cpp import Case, write
 from costlib.cli import app, main
-from costlib.model_config import read, read_table
+from costlib.model_config import Refused, read, read_table
 from costlib.model_config.engines import sglang
 from costlib.model_config.precision import precision_of
 from costlib.model_config.weights import counted_weights
@@ -117,6 +117,11 @@ def of_lengths(trace, lengths):
     return dataclasses.replace(trace, lengths=Distribution(values, counts))
 
 
+def of_an_h100(log):
+    """The log, as if its blocks had been given and it did not state the memory of a card: then it may be of any."""
+    return dataclasses.replace(log, memory=None, settings={**log.settings, "override": 1952})
+
+
 def full(model, log=None, trace=None, **changed):
     """A sheet with all that can be given."""
     given = {"session": SESSION, "hire": HIRE, "hosted": HOST, "load": quantity("0.5"), "tested_sessions": 7}
@@ -143,14 +148,14 @@ def says_of_cost(sheet):
 
 def test_the_five_numbers_stand_first(small, log, trace):
     """Each by the best knowledge that there is."""
-    sheet = full(small, log=dataclasses.replace(log, memory=None), trace=trace, count=2)
+    sheet = full(small, log=of_an_h100(log), trace=trace)
     found = plain(sheet)["summary"]
     assert list(found)[:5] == ["bytes_per_token", "weights", "cap", "p99", "sessions_per_card"]
     assert found["bytes_per_token"] == 131_072
     assert found["weights"] == math.floor(log.weights.m_as("byte"))
     assert found["cap"] == 32_768
     assert found["p99"] == trace.lengths.quantile(0.99)
-    assert found["sessions_per_card"] == 3.5
+    assert found["sessions_per_card"] == 7
     assert found["own"] == pytest.approx(cost_of(sheet, "own").values[0].magnitude)
     assert sheet.sections[0]["cap"].source == "as given; at it: compact"
     assert sheet.sections[0].says == (sheet["length"].says[0], sheet["cost"].says[-1])
@@ -357,10 +362,10 @@ def test_the_weights_of_a_log_do_where_they_cannot_be_counted():
 
 def test_one_rank_that_has_all_weights_is_not_taken_times_the_ranks(small, log):
     sheet = worksheet(small, "rtx-4090", 2, log=log)
-    assert value(sheet, "weights", "log") == log.weights
+    assert value(sheet, "weights", "other_log") == log.weights
     assert any("another machine, 1 accelerator to a copy" in text for text in sheet["sessions"].says)
     two = logs.read(QWEN.splitlines(keepends=True))  # of two ranks, as it states
-    assert value(worksheet(read(LLAMA), "h100-sxm", 8, CAP, log=two), "weights", "log") == two.weights
+    assert value(worksheet(read(LLAMA), "h100-sxm", 8, CAP, log=two), "weights", "other_log") == two.weights
 
 
 def test_ranks_that_speak_are_counted_where_the_log_does_not_state_how_many():
@@ -512,15 +517,94 @@ def test_the_steps_from_computed_to_tested_are_explained(small, log):
     assert "sessions that share a prefix" in " ".join(more["sessions"].says)
 
 
+def foreign(sheet):
+    """What is said of the log that is not used, right under the first table."""
+    (said,) = [text for text in sheet["summary"].says if "not used" in text]
+    assert sheet["summary"].says[0] == said
+    assert said in sheet["sessions"].says
+    assert said.endswith("It is shown here, and not used.")
+    return said
+
+
+def nothing_is_taken(sheet, without):
+    """Whether a sheet has the numbers of the one without a log, beside what is shown of it."""
+    assert (sheet.cap, sheet.cards.count, sheet.kv_format) == (without.cap, without.cards.count, without.kv_format)
+    assert sheet.cards == without.cards
+    assert sheet.assumptions == without.assumptions
+    assert sheet.notes == without.notes
+    assert (sheet.measured, sheet.pool, sheet.costs.held) == (without.measured, without.pool, without.costs.held)
+    assert [row.values for row in sheet["summary"].rows] == [row.values for row in without["summary"].rows]
+    return True
+
+
 def test_a_log_of_another_machine_is_shown_and_not_used(small, log):
     """It is of a card of 25 GB."""
     sheet = worksheet(small, "h100-sxm", log=log)
-    assert value(sheet, "sessions", "log").m_as("session") == 1
-    assert "The log is of another machine, 25.3 GB to a card" in " ".join(sheet["sessions"].says)
-    assert cost_of(sheet, "held").source == "sessions, computed: by what vLLM reserves"
+    assert value(sheet, "sessions", "other_log").m_as("session") == 1
+    assert "The log is of another machine, 25.3 GB to a card." in foreign(sheet)
+    assert nothing_is_taken(sheet, worksheet(small, "h100-sxm"))
+    assert cost_of(sheet, "held").source == "sessions, computed: by what the model needs"
     two = worksheet(small, "rtx-4090", 2, log=dataclasses.replace(log, settings={"tensor_parallel": 1}))
-    assert "another machine, 1 accelerator to a copy" in " ".join(two["sessions"].says)
+    assert "another machine, 1 accelerator to a copy" in foreign(two)
     assert "HELD = None" in notebook(two)
+
+
+def four_ranks(pool="35.98", more=()):
+    """The log of a model of 70 billion parameters on four cards of 80 GB, whose memory it does not state."""
+    lines = [*more]
+    for rank in range(4):
+        lines += [
+            f"(VllmWorker rank={rank} pid=1{rank}) INFO [gpu_model_runner.py:1843] Model loading took 32.89 GiB\n",
+            f"(VllmWorker rank={rank} pid=1{rank}) INFO [gpu_worker.py:227] Available KV cache memory: {pool} GiB\n",
+        ]
+    tokens = int(float(pool) * 2**30 / 81920)
+    lines += [
+        f"INFO [kv_cache_utils.py:715] GPU KV cache size: {tokens:,} tokens\n",
+        f"INFO [kv_cache_utils.py:719] Maximum concurrency for 65,536 tokens per request: {tokens / 65536:.2f}x\n",
+    ]
+    return logs.read(lines)
+
+
+@pytest.mark.parametrize("card, memory", [("rtx-4090", "25.8 GB"), ("l40s", "48.3 GB")])
+def test_a_log_that_takes_more_than_a_card_has_is_of_another_machine(card, memory):
+    """Seven sessions a card were the first number of a sheet on which none fits."""
+    cap = quantity("16384 token")
+    sheet = worksheet(read(LLAMA), card, cap=cap, log=four_ranks())
+    why = f"The log is of another machine: weights and cache take 73.9 GB on each card, which has {memory}."
+    assert why in foreign(sheet)
+    assert nothing_is_taken(sheet, worksheet(read(LLAMA), card, cap=cap))
+    assert value(sheet, "summary", "sessions_per_card").magnitude == 0
+    assert " on 1 × " in markdown(sheet).splitlines()[0]
+    used = worksheet(read(LLAMA), "h100-sxm", cap=cap, log=four_ranks())
+    assert value(used, "summary", "sessions_per_card").m_as("session") == 7
+
+
+def test_a_log_that_takes_far_less_than_a_card_has_looks_like_a_smaller_card():
+    cap = quantity("16384 token")
+    sheet = worksheet(read(LLAMA), "h200-sxm", cap=cap, log=four_ranks())
+    why = "The log looks like one of a smaller card: weights and cache take 73.9 GB on each, and the engine may"
+    assert f"{why} use 127 GB of this one." in foreign(sheet)
+    assert nothing_is_taken(sheet, worksheet(read(LLAMA), "h200-sxm", cap=cap))
+
+
+def test_a_pool_that_was_asked_for_does_not_tell_of_the_card():
+    told = dataclasses.replace(four_ranks(), settings={"override": 2000})
+    sheet = worksheet(read(LLAMA), "h200-sxm", cap=CAP, log=told)
+    assert sheet.measured.m_as("session") == 14
+    assert not any("not used" in text for text in sheet["sessions"].says)
+
+
+def test_ranks_that_share_a_copy_are_no_log_of_fewer_cards():
+    sheet = worksheet(read(LLAMA), "h100-sxm", 1, cap=CAP, log=four_ranks())
+    assert "another machine, 4 accelerators to a copy" in foreign(sheet)
+
+
+def test_a_log_that_counts_sessions_on_this_machine_is_not_called_impossible():
+    """What was computed took more for granted than there is."""
+    sheet = worksheet(read(LLAMA), "h100-sxm", cap=CAP, log=four_ranks(), runtime=quantity("40 GB"))
+    assert value(sheet, "sessions", "needs").magnitude == 0
+    assert sheet.measured.magnitude == 14
+    assert not any("Not one session" in text for section in sheet.sections for text in section.says)
 
 
 QWEN = """\
@@ -541,12 +625,78 @@ def test_a_log_of_another_model_is_shown_and_not_used(precision, why):
     sheet = worksheet(
         read(LLAMA), "h100-sxm", log=logs.read(QWEN.splitlines(keepends=True)), weight_precision=precision
     )
-    said = next(text for text in sheet["sessions"].says if text.startswith("The log is of another model"))
+    said = foreign(sheet)
+    assert said.startswith("The log is of another model, ")
     assert why in said
-    assert said.endswith("(Qwen/Qwen3-32B): it is shown here, and not used.")
+    assert "(Qwen/Qwen3-32B). It" in said
+    without = worksheet(read(LLAMA), "h100-sxm", weight_precision=precision)
+    assert nothing_is_taken(sheet, without)
+    assert value(sheet, "cap", "tokens").m_as("token") == 131_072
     assert sheet.sections[0]["weights"].source.startswith("computed")
+    assert value(sheet, "weights", "other_log").m_as("GiB") == pytest.approx(2 * 30.5852)
     assert "computed" in sheet.sections[0]["sessions_per_card"].source
-    assert (sheet.measured, sheet.pool) == (None, None)
+
+
+def test_the_weights_of_another_models_log_do_not_stand_for_those_that_are_not_known():
+    """The file declares a quantisation, and the cache of the log is of another model."""
+    with pytest.raises(Refused, match="--weights"):
+        worksheet(read(DEEPSEEK), "h200-sxm", 2, CAP, log=logs.read(QWEN.splitlines(keepends=True)))
+
+
+def of_a_quantised_file(layers=80, cache=2560, file_type="Q4_K - Medium"):
+    """The log of llama.cpp with a file of 4.8 bits a weight, half of the layers in main memory."""
+    return logs.read(
+        f"""\
+print_info: file type   = {file_type}
+print_info: file size   = 39.59 GiB (4.82 BPW)
+print_info: general.name     = Meta Llama 3.1 70B
+load_tensors:        CUDA0 model buffer size = 20005.00 MiB
+load_tensors:   CPU_Mapped model buffer size = 20711.00 MiB
+llama_context: n_seq_max     = 1
+llama_context: n_ctx         = 8192
+llama_context: n_ubatch      = 512
+llama_kv_cache:      CUDA0 KV buffer size =  {cache / 2:.2f} MiB
+llama_kv_cache:        CPU KV buffer size =  {cache / 2:.2f} MiB
+llama_kv_cache: size = {cache:.2f} MiB (  8192 cells,  {layers} layers,  1/1 seqs), K (f16): {cache / 2:.2f} MiB, V \
+(f16): {cache / 2:.2f} MiB
+""".splitlines(keepends=True)
+    )
+
+
+def test_less_weight_is_no_other_model_where_the_log_is_of_a_quantised_file():
+    sheet = worksheet(read(LLAMA), "rtx-4090", log=of_a_quantised_file())
+    assert not any("not used" in text for text in sheet["sessions"].says)
+    assert sheet.cards.weights.size.m_as("MiB") == pytest.approx(40716)
+    assert not any("16 bits" in text for text in sheet.assumptions)
+    said = "The log's weights are 42.69 GB, not 141.1 GB: they are quantised (Q4_K). Give the .gguf file as CONFIG, or "
+    assert f"{said}--weights '42.69 GB'." in sheet["weights"].says
+    assert sheet["summary"]["sessions_per_card"].source == "sessions, as the log has it"
+    assert "21.7 GB of the weights are in main memory" in " ".join(sheet["sessions"].says)
+    assert "42.69 GB" in in_notebook(sheet)
+    given = worksheet(read(LLAMA), "rtx-4090", log=of_a_quantised_file(), weights=quantity("42.69 GB"))
+    assert given.measured == sheet.measured
+    assert not any("Give the .gguf" in text for text in given["weights"].says)
+
+
+@pytest.mark.parametrize(
+    "changed, given, why",
+    [
+        ({"layers": 32, "cache": 1024}, {}, "as its cache is 40 % of what is predicted"),
+        ({"file_type": "BF16"}, {}, "whose weights are 42.7 GB, not 141 GB"),
+        ({}, {"weights": quantity("75 GB")}, "whose weights are 42.7 GB, not 75 GB"),
+    ],
+)
+def test_a_quantised_file_may_be_of_another_model_all_the_same(changed, given, why):
+    assert why in foreign(worksheet(read(LLAMA), "rtx-4090", log=of_a_quantised_file(**changed), **given))
+
+
+def test_a_log_of_vllm_that_states_a_quantisation_is_of_this_model_if_its_cache_is():
+    settled = dataclasses.replace(four_ranks(), settings={"quantisation": "awq", "tensor_parallel": 4})
+    ranks = tuple(dataclasses.replace(rank, weights=0.28 * rank.weights) for rank in settled.ranks)
+    log = dataclasses.replace(settled, ranks=ranks, weights=0.28 * settled.weights, utilisation=0.6)
+    sheet = worksheet(read(LLAMA), "h100-sxm", cap=CAP, log=log)
+    assert sheet.cards.weights.size == log.weights
+    assert "(awq). Give the configuration of the quantised model as CONFIG" in " ".join(sheet["weights"].says)
 
 
 def test_an_engine_that_did_not_start_is_said(small):
@@ -789,7 +939,7 @@ def test_every_empty_row_says_how_to_fill_it(small):
 
 def test_a_full_sheet_has_no_empty_row(small, log, trace):
     model = dataclasses.replace(small, weights=counted_weights(small).size)
-    sheet = full(model, log=log, trace=trace)
+    sheet = full(model, log=of_an_h100(log), trace=trace)
     assert [row.key for section in sheet.sections for row in section.rows if not row.known] == []
     assert sheet.missing == []
 
@@ -859,7 +1009,7 @@ def test_a_notebook_runs_and_prints_the_numbers_that_it_has(small, log, trace, m
     from nbclient import NotebookClient
 
     monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
-    book = nbformat.reads(notebook(full(small, log=log, trace=trace)), as_version=4)
+    book = nbformat.reads(notebook(full(small, log=of_an_h100(log), trace=trace)), as_version=4)
     filled = outputs(book)
     for one in book.cells:
         if one.cell_type == "code":
@@ -872,10 +1022,9 @@ def test_a_notebook_runs_and_prints_the_numbers_that_it_has(small, log, trace, m
 def test_a_notebook_keeps_the_settings_of_the_log(log):
     """A window that holds a step of 2,048 tokens more, not of 8,192."""
     model = read(GEMMA)
-    settled = dataclasses.replace(log, memory=None, settings={"batched_tokens": 2048})
-    sheet, otherwise = (
-        full(model, log=one, tested_sessions=None) for one in (settled, dataclasses.replace(log, memory=None))
-    )
+    log = dataclasses.replace(of_an_h100(log), weights=None, ranks=(), cache=None, tokens=None, concurrency=None)
+    settled = dataclasses.replace(log, settings={**log.settings, "batched_tokens": 2048})
+    sheet, otherwise = (full(model, log=one, tested_sessions=None) for one in (settled, log))
     reserved = [one["per_token"]["session"].values[1] for one in (sheet, otherwise)]
     assert reserved[0] < reserved[1]
     assert f"a session {cell(sheet['per_token']['session'], reserved[0]).partition(' (')[0]}" in in_notebook(sheet)
@@ -937,7 +1086,7 @@ def test_a_notebook_computes_anew_when_an_input_is_changed(small):
 )
 def test_what_was_measured_otherwise_is_left_out_of_a_changed_notebook(small, log, name, given):
     """A load test tells nothing of another cap or of another card."""
-    sheet = full(small, log=dataclasses.replace(log, memory=None), tested_sessions=7)
+    sheet = full(small, log=of_an_h100(log), tested_sessions=7)
     same, printed = changed_notebook(sheet)
     assert same["costs"].held.m_as("session") == 7
     assert "left out" not in printed

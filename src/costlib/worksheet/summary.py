@@ -11,7 +11,7 @@ COSTS = (("own", "a session, self-hosted", "hire"), ("host", "a session, hosted"
 OPTIONS = {"hire": "--hire", "input_price": "--hosted"}
 
 
-def summary_section(sections, cards, held, held_from, with_log):
+def summary_section(sections, cards, held, held_from, foreign):
     """The five numbers, each by the best knowledge that there is.
 
     Parameters
@@ -24,14 +24,14 @@ def summary_section(sections, cards, held, held_from, with_log):
         Sessions that they hold at the cap; None where it is not known.
     held_from : str
         How it is known.
-    with_log : bool
-        Whether a log, if there is one, is of this model.
+    foreign : str, optional
+        That the log is of another model or machine, where it is.
 
     Returns
     -------
     Section
     """
-    trusted = (*(("log",) if with_log else ()), "files", "given", "computed")
+    trusted = ("log", "files", "given", "computed")
     weights = next((row for key in trusted for row in _known(sections["weights"], key)), None)
     tokens, at_cap = sections["cap"]["tokens"], sections["cap"]["at_cap"].values[0]
     rows = (
@@ -81,7 +81,7 @@ def summary_section(sections, cards, held, held_from, with_log):
     )
     cost = [text for text in sections["cost"].says[-1:] if not text.startswith("Assumed")]
     none = [text for text in sections["sessions"].says if text.startswith(NONE)] if not held else []
-    says = (*none, *sections["length"].says[:1], *cost)
+    says = (*([foreign] if foreign else []), *none, *sections["length"].says[:1], *cost)
     return Section(key="summary", title="", rows=rows, says=says)
 
 
