@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -28,7 +29,7 @@ from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
 from costlib.traces import Distribution
 from costlib.units import Quantity, quantity
-from costlib.worksheet import given_price, markdown, notebook, plain, verdict, worksheet
+from costlib.worksheet import given_price, markdown, notebook, plain, sentence, verdict, worksheet
 from costlib.worksheet.as_notebook import _config
 from costlib.worksheet.memory import NEEDS
 from costlib.worksheet.table import cell
@@ -173,7 +174,7 @@ def test_a_model_that_does_not_fit_holds_none_and_it_is_said_first():
     sheet = worksheet(read(LLAMA), "rtx-4090", 3, CAP)
     first = sheet.sections[0]
     assert first["sessions_per_card"].values[0].m_as("session") == 0
-    assert first.says[0].startswith("Not one session of 32,768 tokens fits: the weights leave no room: -25.85 GB on")
+    assert first.says[0].startswith("Not one session of 32,768 tokens fits: the weights leave no room: −25.85 GB on")
     tight = worksheet(read(LLAMA), "h100-sxm", 2, quantity("131072 token"), weight_precision=EIGHT_BIT)
     assert "on each card a session takes 21.47 GB" in "".join(
         worksheet(read(LLAMA), "h100-sxm", 2).sections[0].says
@@ -186,6 +187,39 @@ def test_only_what_is_missing_of_a_cost_is_asked_for(small):
     assert first["own"].missing == "what a session is: see below"
     assert first["host"].missing == "--hosted and what a session is: see below"
     assert worksheet(read(LLAMA), "h100-sxm", hire=HIRE).sections[0]["own"].missing == "none fits"
+
+
+def test_what_a_trace_says_of_a_session_is_not_asked_for(small, trace):
+    first = worksheet(small, "h100-sxm", cap=CAP, trace=trace).sections[0]
+    assert (first["own"].missing, first["host"].missing) == ("--hire: see below", "--hosted: see below")
+    tokens = {key: SESSION[key] for key in ("prompts", "output")}
+    parts = worksheet(small, "h100-sxm", cap=CAP, hire=HIRE, hosted=HOST, session={"prompts": SESSION["prompts"]})
+    assert parts.sections[0]["host"].missing == "--session-output: see below"
+    assert worksheet(small, "h100-sxm", cap=CAP, session=tokens).sections[0]["own"].missing == "--hire: see below"
+
+
+def test_requests_that_count_as_sessions_are_called_requests(small, week):
+    """A trace that does not say which of them belong together."""
+    alone = traces.summary(traces.read(week, session="none"))
+    source = worksheet(small, "h100-sxm", cap=CAP, trace=alone)["summary"]["p99"].source
+    assert source.startswith("the trace, 5,000 requests, each counted as a session: --session; with 95 % confidence")
+
+
+def test_a_trace_of_sessions_counts_them(small, trace):
+    source = worksheet(small, "h100-sxm", cap=CAP, trace=trace)["summary"]["p99"].source
+    assert source.startswith("the trace, 1,000 sessions; with 95 % confidence ")
+
+
+def test_the_sessions_on_all_cards_stand_beside_those_of_one():
+    """A cap that is not the log's limit is counted from the tokens of its pool."""
+    log, model = four_ranks(), read(LLAMA)
+    first = worksheet(model, "h100-sxm", cap=CAP, log=log).sections[0]["sessions_per_card"]
+    assert (cell(first, first.values[0]), first.source) == (
+        "3.5 sessions",
+        "14 sessions on 4 cards, from the log's tokens",
+    )
+    first = worksheet(model, "h100-sxm", log=log).sections[0]["sessions_per_card"]
+    assert (cell(first, first.values[0]), first.source) == ("1.75 sessions", "7 sessions on 4 cards, as the log has it")
 
 
 def test_engines_that_hold_fewer_are_named_first():
@@ -436,6 +470,12 @@ def test_the_verdict(length, told):
 def test_the_verdict_does_not_hang_on_the_unit(length, cap, scale):
     told = verdict(Quantity(float(length), "token"), Quantity(float(cap), "token"))
     assert verdict(Quantity(float(length * scale), "token"), Quantity(float(cap * scale), "token")) == told
+
+
+def test_the_verdict_in_a_sentence():
+    length = quantity("60000 token")
+    assert sentence(length, CAP) == "Sessions will meet the cap: the 99th percentile is 180 % of it."
+    assert sentence(length, CAP, quantity("0.02")) == "Sessions will meet the cap: 2 % of them are longer."
 
 
 def says_of(small, trace, lengths, cap=CAP):
@@ -761,6 +801,17 @@ def test_the_cost_by_hand(small):
     assert cost_of(sheet, "interval").values[0].m_as("second") == pytest.approx(0.1e-6 / (4 / (7 * 32_768)) * 3600)
     assert cost_of(sheet, "of_revenue").values[0].m_as("") == pytest.approx(1 - 4 / 7 / 0.34)
     assert cost_of(sheet, "of_cost").values[0].m_as("") == pytest.approx(0.34 / (4 / 7) - 1)
+
+
+def test_a_margin_below_zero_has_a_minus_sign_and_half_a_sentence(small):
+    loss = full(small, hire=given_price(hire=quantity("8 USD/accelerator/hour")))
+    for key, shown in (("of_revenue", "−236 %"), ("of_cost", "−70.3 %")):
+        row = cost_of(loss, key)
+        assert cell(row, row.values[0]) == shown
+        assert row.source.endswith("; negative, as the price is below your cost")
+    assert "| -" not in markdown(loss).replace("| ---", "")
+    gain = full(small, hire=given_price(hire=quantity("0.1 USD/accelerator/hour")))
+    assert not any("negative" in row.source for row in gain["cost"].rows)
 
 
 def test_the_floors_by_hand(small):
@@ -1095,6 +1146,37 @@ def test_what_was_measured_otherwise_is_left_out_of_a_changed_notebook(small, lo
     assert f"measured at another {name}: left out" in printed
 
 
+@pytest.mark.parametrize("given", [32768, 32768.0, "32768"])
+def test_a_plain_number_for_the_cap_of_a_notebook_is_of_tokens(small, log, given):
+    sheet = full(small, log=of_an_h100(log))
+    names, printed = changed_notebook(sheet, CAP=given)
+    assert names["cap"] == CAP
+    assert "left out" not in printed
+
+
+@pytest.mark.parametrize("given", ["3 GB", "0 token"])
+def test_a_cap_that_is_not_of_tokens_is_refused_in_a_notebook(small, given):
+    with pytest.raises(ValueError, match="wanted tokens, as in '32768 token'"):
+        changed_notebook(full(small), CAP=given)
+
+
+def test_a_notebook_prints_sentences_and_whole_tokens(small, trace):
+    sheet = full(
+        small, trace=dataclasses.replace(trace, lengths=of_lengths(trace, [100, 101, *range(28000, 29000)]).lengths)
+    )
+    assert sheet.lengths["p99"].m_as("token") % 1
+    printed = in_notebook(sheet)
+    assert (
+        "99th percentile of 1,002 sessions: 28,989 tokens. The cap works: the 99th percentile is 88 % of it." in printed
+    )
+    assert re.search(r"high end, with 95 % confidence: 28,\d\d\d tokens\. The cap works", printed)
+    assert not re.search(r"\d\.\d+ tokens\b", printed)
+    assert "by what vLLM reserves: " in printed
+    assert "by what the model needs: " in printed
+    first = nbformat.reads(notebook(sheet), as_version=4).cells[0].source
+    assert "pip install jupyterlab" in first.splitlines()[-1]
+
+
 def test_weights_that_were_counted_follow_their_precision(small):
     names, _ = changed_notebook(full(small), WEIGHT_PRECISION="1 byte/parameter")
     assert names["cards"].weights.size == counted_weights(small, EIGHT_BIT).size
@@ -1309,6 +1391,7 @@ def test_bad_input_is_a_sentence_and_exit_code_2(run, files, asked, message):
         ("--hits", "1.5"),
         ("--load", "0"),
         ("--format", "pdf"),
+        ("--at-cap", "truncat"),
         ("--lifetime", "soon"),
         ("--input-price", "1 USD"),
         ("--input-price", "0 USD/Mtoken"),
@@ -1323,6 +1406,39 @@ def test_options_are_checked(run, files, option, given):
     code, out, err = run(files / "config.json", "--accelerator", "h100-sxm", option, given)
     assert (code, out) == (2, "")
     assert option in err
+
+
+def test_what_happens_at_the_cap_is_one_of_four(run, files):
+    asked = (files / "config.json", "--accelerator", "h100-sxm", "--format", "json", "--at-cap")
+    for word in ("compact", "summarise", "truncate", "refuse"):
+        code, out, _ = run(*asked, word)
+        assert (code, json.loads(out)["cap"]["at_cap"]) == (0, word)
+    code, _, err = run(*asked, "drop")
+    assert code == 2
+    assert "'drop'; wanted compact, summarise, truncate or refuse" in " ".join(re.sub("[│╭╰─╮╯]", "", err).split())
+
+
+@pytest.mark.parametrize(
+    "option, begun, words",
+    [("--at-cap", "t", {"truncate"}), ("--format", "", {"markdown", "json", "notebook"})],
+)
+def test_words_are_completed(option, begun, words):
+    command = typer.main.get_command(app).commands["worksheet"]
+    parameter = next(one for one in command.params if option in one.opts)
+    completed = parameter.shell_complete(command.make_context("worksheet", [], resilient_parsing=True), begun)
+    assert {one.value for one in completed} == words
+
+
+def test_options_stand_in_the_order_of_their_use():
+    """What fills the five numbers first; what is rarely given last."""
+    command = typer.main.get_command(app).commands["worksheet"]
+    names = [one.name for one in command.params]
+    first = "config accelerator count cap at_cap log trace column session tested_sessions hire hosted input_price"
+    assert names[:17] == [*first.split(), "cached_price", "output_price", "price_date", "load"]
+    load = next(one for one in command.params if one.name == "load")
+    assert load.help == (
+        "Sessions that come, as a share of those that could be served, averaged over nights and weekends."
+    )
 
 
 def test_a_notebook_without_nbformat_says_what_it_needs(run, files, monkeypatch):

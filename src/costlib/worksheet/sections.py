@@ -6,7 +6,7 @@ from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
 from costlib.units import Quantity, show
 from costlib.worksheet.memory import AS_LOADED, NEEDS, count_of, engine_of, loaded, on_host
-from costlib.worksheet.table import Row, Section
+from costlib.worksheet.table import Row, Section, minus
 
 __all__ = ["cap_sections", "pool_of", "row_of", "sessions_section", "state_section", "weights_section"]
 
@@ -214,7 +214,7 @@ def cap_sections(cards, tokens, source, at_cap, columns):
                 what="what happens at it",
                 values=(at_cap,),
                 source="as given",
-                missing="decide, enforce it, and write it down: --at-cap compact, summarise or refuse",
+                missing="decide, enforce it, and write it down: --at-cap compact, summarise, truncate or refuse",
             ),
         ),
     )
@@ -363,7 +363,7 @@ def _none_fits(cards, column, tokens, measured):
     if measured or cards.lacks(column, tokens) or cards.sessions(column, tokens).magnitude:
         return
     if cards.room.magnitude <= 0:
-        why = f"the weights leave no room: {show(cards.room, 'GB', 4)} on each card"
+        why = f"the weights leave no room: {minus(show(cards.room, 'GB', 4))} on each card"
     else:
         each = show(cards.on_each(column, tokens), "GB", 4)
         why = f"on each card a session takes {each}, and there is room for {show(cards.room, 'GB', 4)}"

@@ -232,7 +232,10 @@ def worksheet(
         accelerator=accelerator,
         cap=cap,
         costs=costs,
-        sections=(summary_section({s.key: s for s in sections}, cards, held, held_from, why), *sections),
+        sections=(
+            summary_section({s.key: s for s in sections}, cards, held, held_from, why, _of_requests(trace)),
+            *sections,
+        ),
         assumptions=tuple(plan.assumptions),
         notes=(*model.notes, *_of_log(used, "notes", ()), *_of_trace(trace)),
         kv_format=plan.kv_format,
@@ -318,6 +321,11 @@ def _of_trace(trace):
     yield from trace.notes
     for reason, count in trace.rejected.items():
         yield f"{count:,} of the trace's {trace.rows:,} rows were not read: {reason}"
+
+
+def _of_requests(trace):
+    """Whether a trace does not say which requests make a session."""
+    return trace is not None and trace.rule.startswith("none")
 
 
 def _of_log(log, field, default=None):
