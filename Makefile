@@ -1,6 +1,7 @@
 # make          what can be made
 # make book     build the book                 (SCENARIO=mine.toml: with your own hardware)
 # make test     build it and run every test
+# make install  set up .venv alone, for the command costlib
 # make serve    open it, rebuild on a change
 # make bench    measure what must be fast
 # make oracle   hold what is read of every architecture against its public code (needs torch)
@@ -23,7 +24,7 @@ ifdef SCENARIO
 export COSTLIB_SCENARIO := $(if $(filter /%,$(firstword $(SCENARIO))),$(SCENARIO),$(CURDIR)/$(SCENARIO))
 endif
 
-.PHONY: help book test serve bench oracle spark lock clean
+.PHONY: help install book test serve bench oracle spark lock clean
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
@@ -35,6 +36,8 @@ $(INSTALLED): requirements.txt pyproject.toml
 	$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+install: $(INSTALLED)
 
 book: $(INSTALLED)
 	@$(BIN)/costlib show > /dev/null

@@ -1615,3 +1615,24 @@ def test_a_model_that_is_not_understood_is_refused(run, file):
     config = file(json.dumps({"model_type": "unheard_of", "num_hidden_layers": 2}), "config.json")
     code, out, err = run(file(RUN_20K), "--config", config)
     assert (code, out) == (3, "") and "refused: model_type" in err
+
+
+TWO_OF_FOUR = """\
+Initializing a V1 LLM engine (v0.11.0) with config: model='meta-llama/Llama-3.1-70B', tensor_parallel_size=4
+(Worker_TP0 pid=1) Model loading took 32.8900 GiB and 20 seconds
+(Worker_TP1 pid=2) Model loading took 32.8900 GiB and 20 seconds
+(Worker_TP0 pid=1) Available KV cache memory: 35.98 GiB
+(Worker_TP1 pid=2) Available KV cache memory: 35.97 GiB
+"""
+
+
+def test_the_command_says_of_which_ranks_a_size_is(run, file):
+    _, out, _ = run(file(TWO_OF_FOUR))
+    assert re.search(r"^weights .* 2 of 4 ranks, which is not all$", out, re.M)
+    assert re.search(r"^cache .* on a rank: that of TP1, the least of 2$", out, re.M)
+
+
+@pytest.mark.parametrize("name, told", [("meta-llama/Llama-3.1-70B", True), ("/models/GPT-OSS-120b/", False)])
+def test_the_command_says_if_the_log_names_another_model(run, file, name, told):
+    _, out, _ = run(file(TWO_OF_FOUR.replace("meta-llama/Llama-3.1-70B", name)), "--config", GPT_OSS)
+    assert (f"The log names its model {name}, and the configuration is openai/gpt-oss-120b." in out) is told

@@ -337,6 +337,8 @@ def test_repeats_are_counted_with_growth_and_without(requests):
     number = len(by_session()["s3"])
     assert traces.context_growth(again).repeated == statistics.repeated(again) == number
     assert traces.context_growth(requests).repeated == statistics.repeated(requests) == 0
+    told_apart = requests.union(requests.mutate(output_tokens=requests.output_tokens + 1))
+    assert traces.context_growth(told_apart).repeated == statistics.repeated(told_apart) == 0
     assert statistics.repeated(again.mutate(time=ibis.null("float64"))) == 0
 
 
@@ -829,8 +831,9 @@ def test_a_time_of_another_size_than_the_others_is_noted(other, file):
     times = ["1700000000", "1700000001", "1700000002", other]
     path = file(HEADER + "".join(f"a,{time},100,10\n" for time in times))
     assert "1 row: time that is no date" in " ".join(traces.summary(traces.read(path)).notes)
-    path = file(HEADER + "".join(f"a,{time},100,10\n" for time in times[:3]))
-    assert "no date" not in " ".join(traces.summary(traces.read(path)).notes)
+    for alike in (times[:3], ["1", "2", "3"]):
+        path = file(HEADER + "".join(f"a,{time},100,10\n" for time in alike))
+        assert "no date" not in " ".join(traces.summary(traces.read(path)).notes)
 
 
 def test_an_infinite_time_is_no_sign_that_times_are_numbers(file):

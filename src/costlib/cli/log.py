@@ -140,6 +140,7 @@ def _blocks(answer, runs, explain):
         if said["use"]:
             yield "At work: " + _use(said["use"])
         if said["compared"]:
+            yield from _other_name(said)
             yield table(_compared(said), [f"against {said['config']}", "predicted", "printed", "", ""], right={1, 2, 3})
         if explain:
             yield table(_readings(run), ["line", "says", "known from"], right={0})
@@ -158,15 +159,20 @@ def _headline(said):
     return head + (f"\nIt did not start: {said['refused']}." if said["refused"] else "")
 
 
+def _other_name(said):
+    """That the log names another model than the configuration, if it does."""
+    one, other = (str(name).rstrip("/").rpartition("/")[2].lower() for name in (said["model"], said["config"]))
+    if said["model"] and one != other:
+        yield f"The log names its model {said['model']}, and the configuration is {said['config']}."
+
+
 def _rows(said):
     """What a log says, one thing a row."""
     from costlib.cli.printed import sizes
 
-    ranks = len([rank for rank in said["ranks"] if rank["cache"] is not None])
-    smallest = f"of {said['smallest']}, the least of {ranks}" if said["smallest"] and ranks > 1 else ""
     for name, field, how in (
-        ("weights", "weights_bytes", ""),
-        ("cache", "cache_bytes", smallest),
+        ("weights", "weights_bytes", _of_ranks(said, "weights")),
+        ("cache", "cache_bytes", _of_ranks(said, "cache")),
         ("needed by one sequence", "needed_bytes", ""),
         ("memory of a card", "memory_bytes", ""),
     ):
@@ -179,6 +185,18 @@ def _rows(said):
         yield f"- {rank['name']}", "", "", "", ", ".join(held)
     for name, text in _counts(said):
         yield name, "", "", "", text
+
+
+def _of_ranks(said, field):
+    """Over how many ranks a figure is a sum, or of which one it is; empty where there is one only."""
+    speaking = sum(rank[field] is not None for rank in said["ranks"])
+    count = max(speaking, said["settings"].get("tensor_parallel") or 1)
+    if count == 1:
+        return ""
+    if field == "cache" and said["smallest"]:
+        return f"on a rank: that of {said['smallest']}, the least of {speaking}"
+    parts = "ranks" if said["smallest"] or speaking < count else "parts"
+    return f"all {count} {parts}" if speaking == count else f"{speaking} of {count} ranks, which is not all"
 
 
 def _of_pool(pool):
