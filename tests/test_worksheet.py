@@ -218,6 +218,8 @@ def test_the_sessions_on_all_cards_stand_beside_those_of_one():
         "3.5 sessions",
         "14 sessions on 4 cards, from the log's tokens",
     )
+    one = worksheet(model, "h100-sxm", 4, cap=CAP, tested_sessions=1).sections[0]["sessions_per_card"]
+    assert one.source == "1 session on 4 cards, in a load test at the cap"
     first = worksheet(model, "h100-sxm", log=log).sections[0]["sessions_per_card"]
     assert (cell(first, first.values[0]), first.source) == ("1.75 sessions", "7 sessions on 4 cards, as the log has it")
 
@@ -679,8 +681,12 @@ def test_a_log_of_another_model_is_shown_and_not_used(precision, why):
 
 def test_the_weights_of_another_models_log_do_not_stand_for_those_that_are_not_known():
     """The file declares a quantisation, and the cache of the log is of another model."""
-    with pytest.raises(Refused, match="--weights"):
-        worksheet(read(DEEPSEEK), "h200-sxm", 2, CAP, log=logs.read(QWEN.splitlines(keepends=True)))
+    log = logs.read(QWEN.splitlines(keepends=True))
+    with pytest.raises(Refused, match="--weights, .* is of another model, .* not used"):
+        worksheet(read(DEEPSEEK), "h200-sxm", 2, CAP, log=log)
+    bare = dataclasses.replace(read(LLAMA), parameters=None)
+    with pytest.raises(InputError, match="wanted --weights. The log is of another model, .* not used"):
+        worksheet(bare, "h100-sxm", log=log)
 
 
 def of_a_quantised_file(layers=80, cache=2560, file_type="Q4_K - Medium"):

@@ -201,7 +201,7 @@ def worksheet(
     why, used = foreign(plan.cards, log, comparisons, weights_given=given), log
     if why:
         comparisons, used = [], None
-        plan = _plan(model, accelerator, None, **asked)
+        plan = _without_log(model, accelerator, asked, why)
     elif not given:
         plan = _stored_as_in(log, plan)
     cards, cap = plan.cards, plan.cap
@@ -282,6 +282,16 @@ def _plan(model, accelerator, log, *, cap, count, weights, weight_precision, kv_
         kv_format=kv_format,
         assumptions=assumptions + [*stored.assumptions],
     )
+
+
+def _without_log(model, accelerator, asked, why):
+    """The plan without what a foreign log says, which may lack weights that only such a log has."""
+    try:
+        return _plan(model, accelerator, None, **asked)
+    except Refused as refused:
+        raise Refused(refused.field, refused.given, f"{refused.why}. {why}") from None
+    except InputError as error:
+        raise InputError(f"{error}. {why}") from None
 
 
 def _stored_as_in(log, plan):

@@ -66,7 +66,7 @@ def summary_section(sections, cards, held, held_from, foreign, requests):
             what="5. sessions per card, at the cap",
             values=(None if held is None else held / cards.count,),
             digits=3,
-            source=_on_cards(held, cards.count) + held_from + _by_engines(sections["sessions_by_cap"], held_from),
+            source=_on_cards(held, held_from, cards.count) + _by_engines(sections["sessions_by_cap"], held_from),
             missing="no way to count them serves this model: see below",
         ),
         *(
@@ -90,9 +90,9 @@ def summary_section(sections, cards, held, held_from, foreign, requests):
     return Section(key="summary", title="", rows=rows, says=says)
 
 
-def _on_cards(held, count):
-    """How many sessions all cards hold, before the words that say of what they are counted."""
-    return f"{show(held.m_as('session'), digits=15)} " if held is not None and count > 1 else ""
+def _on_cards(held, held_from, count):
+    """How the sessions are known, and of several cards how many all of them hold."""
+    return held_from if held is None or count == 1 else show(held, digits=15) + held_from.removeprefix("sessions")
 
 
 def _of_cost(key, price, sections):
