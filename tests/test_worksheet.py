@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -21,14 +22,14 @@ from costlib import catalog, logs, traces
 from costlib.arguments import ArgumentError
 from costlib.book.llama_cpp import Case, write
 from costlib.cli import app, main
-from costlib.model_config import read, read_table
+from costlib.model_config import Refused, read, read_table
 from costlib.model_config.engines import sglang
 from costlib.model_config.precision import precision_of
 from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
 from costlib.traces import Distribution
 from costlib.units import Quantity, quantity
-from costlib.worksheet import given_price, markdown, notebook, plain, verdict, worksheet
+from costlib.worksheet import given_price, markdown, notebook, plain, sentence, verdict, worksheet
 from costlib.worksheet.as_notebook import _config
 from costlib.worksheet.memory import NEEDS
 from costlib.worksheet.table import cell
@@ -117,6 +118,11 @@ def of_lengths(trace, lengths):
     return dataclasses.replace(trace, lengths=Distribution(values, counts))
 
 
+def of_an_h100(log):
+    """The log, as if its blocks had been given and it did not state the memory of a card: then it may be of any."""
+    return dataclasses.replace(log, memory=None, settings={**log.settings, "override": 1952})
+
+
 def full(model, log=None, trace=None, **changed):
     """A sheet with all that can be given."""
     given = {"session": SESSION, "hire": HIRE, "hosted": HOST, "load": quantity("0.5"), "tested_sessions": 7}
@@ -143,14 +149,14 @@ def says_of_cost(sheet):
 
 def test_the_five_numbers_stand_first(small, log, trace):
     """Each by the best knowledge that there is."""
-    sheet = full(small, log=dataclasses.replace(log, memory=None), trace=trace, count=2)
+    sheet = full(small, log=of_an_h100(log), trace=trace)
     found = plain(sheet)["summary"]
     assert list(found)[:5] == ["bytes_per_token", "weights", "cap", "p99", "sessions_per_card"]
     assert found["bytes_per_token"] == 131_072
     assert found["weights"] == math.floor(log.weights.m_as("byte"))
     assert found["cap"] == 32_768
     assert found["p99"] == trace.lengths.quantile(0.99)
-    assert found["sessions_per_card"] == 3.5
+    assert found["sessions_per_card"] == 7
     assert found["own"] == pytest.approx(cost_of(sheet, "own").values[0].magnitude)
     assert sheet.sections[0]["cap"].source == "as given; at it: compact"
     assert sheet.sections[0].says == (sheet["length"].says[0], sheet["cost"].says[-1])
@@ -168,7 +174,7 @@ def test_a_model_that_does_not_fit_holds_none_and_it_is_said_first():
     sheet = worksheet(read(LLAMA), "rtx-4090", 3, CAP)
     first = sheet.sections[0]
     assert first["sessions_per_card"].values[0].m_as("session") == 0
-    assert first.says[0].startswith("Not one session of 32,768 tokens fits: the weights leave no room: -25.85 GB on")
+    assert first.says[0].startswith("Not one session of 32,768 tokens fits: the weights leave no room: −25.85 GB on")
     tight = worksheet(read(LLAMA), "h100-sxm", 2, quantity("131072 token"), weight_precision=EIGHT_BIT)
     assert "on each card a session takes 21.47 GB" in "".join(
         worksheet(read(LLAMA), "h100-sxm", 2).sections[0].says
@@ -181,6 +187,41 @@ def test_only_what_is_missing_of_a_cost_is_asked_for(small):
     assert first["own"].missing == "what a session is: see below"
     assert first["host"].missing == "--hosted and what a session is: see below"
     assert worksheet(read(LLAMA), "h100-sxm", hire=HIRE).sections[0]["own"].missing == "none fits"
+
+
+def test_what_a_trace_says_of_a_session_is_not_asked_for(small, trace):
+    first = worksheet(small, "h100-sxm", cap=CAP, trace=trace).sections[0]
+    assert (first["own"].missing, first["host"].missing) == ("--hire: see below", "--hosted: see below")
+    tokens = {key: SESSION[key] for key in ("prompts", "output")}
+    parts = worksheet(small, "h100-sxm", cap=CAP, hire=HIRE, hosted=HOST, session={"prompts": SESSION["prompts"]})
+    assert parts.sections[0]["host"].missing == "--session-output: see below"
+    assert worksheet(small, "h100-sxm", cap=CAP, session=tokens).sections[0]["own"].missing == "--hire: see below"
+
+
+def test_requests_that_count_as_sessions_are_called_requests(small, week):
+    """A trace that does not say which of them belong together."""
+    alone = traces.summary(traces.read(week, session="none"))
+    source = worksheet(small, "h100-sxm", cap=CAP, trace=alone)["summary"]["p99"].source
+    assert source.startswith("the trace, 5,000 requests, each counted as a session: --session; with 95 % confidence")
+
+
+def test_a_trace_of_sessions_counts_them(small, trace):
+    source = worksheet(small, "h100-sxm", cap=CAP, trace=trace)["summary"]["p99"].source
+    assert source.startswith("the trace, 1,000 sessions; with 95 % confidence ")
+
+
+def test_the_sessions_on_all_cards_stand_beside_those_of_one():
+    """A cap that is not the log's limit is counted from the tokens of its pool."""
+    log, model = four_ranks(), read(LLAMA)
+    first = worksheet(model, "h100-sxm", cap=CAP, log=log).sections[0]["sessions_per_card"]
+    assert (cell(first, first.values[0]), first.source) == (
+        "3.5 sessions",
+        "14 sessions on 4 cards, from the log's tokens",
+    )
+    one = worksheet(model, "h100-sxm", 4, cap=CAP, tested_sessions=1).sections[0]["sessions_per_card"]
+    assert one.source == "1 session on 4 cards, in a load test at the cap"
+    first = worksheet(model, "h100-sxm", log=log).sections[0]["sessions_per_card"]
+    assert (cell(first, first.values[0]), first.source) == ("1.75 sessions", "7 sessions on 4 cards, as the log has it")
 
 
 def test_engines_that_hold_fewer_are_named_first():
@@ -357,10 +398,10 @@ def test_the_weights_of_a_log_do_where_they_cannot_be_counted():
 
 def test_one_rank_that_has_all_weights_is_not_taken_times_the_ranks(small, log):
     sheet = worksheet(small, "rtx-4090", 2, log=log)
-    assert value(sheet, "weights", "log") == log.weights
+    assert value(sheet, "weights", "other_log") == log.weights
     assert any("another machine, 1 accelerator to a copy" in text for text in sheet["sessions"].says)
     two = logs.read(QWEN.splitlines(keepends=True))  # of two ranks, as it states
-    assert value(worksheet(read(LLAMA), "h100-sxm", 8, CAP, log=two), "weights", "log") == two.weights
+    assert value(worksheet(read(LLAMA), "h100-sxm", 8, CAP, log=two), "weights", "other_log") == two.weights
 
 
 def test_ranks_that_speak_are_counted_where_the_log_does_not_state_how_many():
@@ -431,6 +472,12 @@ def test_the_verdict(length, told):
 def test_the_verdict_does_not_hang_on_the_unit(length, cap, scale):
     told = verdict(Quantity(float(length), "token"), Quantity(float(cap), "token"))
     assert verdict(Quantity(float(length * scale), "token"), Quantity(float(cap * scale), "token")) == told
+
+
+def test_the_verdict_in_a_sentence():
+    length = quantity("60000 token")
+    assert sentence(length, CAP) == "Sessions will meet the cap: the 99th percentile is 180 % of it."
+    assert sentence(length, CAP, quantity("0.02")) == "Sessions will meet the cap: 2 % of them are longer."
 
 
 def says_of(small, trace, lengths, cap=CAP):
@@ -512,15 +559,94 @@ def test_the_steps_from_computed_to_tested_are_explained(small, log):
     assert "sessions that share a prefix" in " ".join(more["sessions"].says)
 
 
+def foreign(sheet):
+    """What is said of the log that is not used, right under the first table."""
+    (said,) = [text for text in sheet["summary"].says if "not used" in text]
+    assert sheet["summary"].says[0] == said
+    assert said in sheet["sessions"].says
+    assert said.endswith("It is shown here, and not used.")
+    return said
+
+
+def nothing_is_taken(sheet, without):
+    """Whether a sheet has the numbers of the one without a log, beside what is shown of it."""
+    assert (sheet.cap, sheet.cards.count, sheet.kv_format) == (without.cap, without.cards.count, without.kv_format)
+    assert sheet.cards == without.cards
+    assert sheet.assumptions == without.assumptions
+    assert sheet.notes == without.notes
+    assert (sheet.measured, sheet.pool, sheet.costs.held) == (without.measured, without.pool, without.costs.held)
+    assert [row.values for row in sheet["summary"].rows] == [row.values for row in without["summary"].rows]
+    return True
+
+
 def test_a_log_of_another_machine_is_shown_and_not_used(small, log):
     """It is of a card of 25 GB."""
     sheet = worksheet(small, "h100-sxm", log=log)
-    assert value(sheet, "sessions", "log").m_as("session") == 1
-    assert "The log is of another machine, 25.3 GB to a card" in " ".join(sheet["sessions"].says)
-    assert cost_of(sheet, "held").source == "sessions, computed: by what vLLM reserves"
+    assert value(sheet, "sessions", "other_log").m_as("session") == 1
+    assert "The log is of another machine, 25.3 GB to a card." in foreign(sheet)
+    assert nothing_is_taken(sheet, worksheet(small, "h100-sxm"))
+    assert cost_of(sheet, "held").source == "sessions, computed: by what the model needs"
     two = worksheet(small, "rtx-4090", 2, log=dataclasses.replace(log, settings={"tensor_parallel": 1}))
-    assert "another machine, 1 accelerator to a copy" in " ".join(two["sessions"].says)
+    assert "another machine, 1 accelerator to a copy" in foreign(two)
     assert "HELD = None" in notebook(two)
+
+
+def four_ranks(pool="35.98", more=()):
+    """The log of a model of 70 billion parameters on four cards of 80 GB, whose memory it does not state."""
+    lines = [*more]
+    for rank in range(4):
+        lines += [
+            f"(VllmWorker rank={rank} pid=1{rank}) INFO [gpu_model_runner.py:1843] Model loading took 32.89 GiB\n",
+            f"(VllmWorker rank={rank} pid=1{rank}) INFO [gpu_worker.py:227] Available KV cache memory: {pool} GiB\n",
+        ]
+    tokens = int(float(pool) * 2**30 / 81920)
+    lines += [
+        f"INFO [kv_cache_utils.py:715] GPU KV cache size: {tokens:,} tokens\n",
+        f"INFO [kv_cache_utils.py:719] Maximum concurrency for 65,536 tokens per request: {tokens / 65536:.2f}x\n",
+    ]
+    return logs.read(lines)
+
+
+@pytest.mark.parametrize("card, memory", [("rtx-4090", "25.8 GB"), ("l40s", "48.3 GB")])
+def test_a_log_that_takes_more_than_a_card_has_is_of_another_machine(card, memory):
+    """Seven sessions a card were the first number of a sheet on which none fits."""
+    cap = quantity("16384 token")
+    sheet = worksheet(read(LLAMA), card, cap=cap, log=four_ranks())
+    why = f"The log is of another machine: weights and cache take 73.9 GB on each card, which has {memory}."
+    assert why in foreign(sheet)
+    assert nothing_is_taken(sheet, worksheet(read(LLAMA), card, cap=cap))
+    assert value(sheet, "summary", "sessions_per_card").magnitude == 0
+    assert " on 1 × " in markdown(sheet).splitlines()[0]
+    used = worksheet(read(LLAMA), "h100-sxm", cap=cap, log=four_ranks())
+    assert value(used, "summary", "sessions_per_card").m_as("session") == 7
+
+
+def test_a_log_that_takes_far_less_than_a_card_has_looks_like_a_smaller_card():
+    cap = quantity("16384 token")
+    sheet = worksheet(read(LLAMA), "h200-sxm", cap=cap, log=four_ranks())
+    why = "The log looks like one of a smaller card: weights and cache take 73.9 GB on each, and the engine may"
+    assert f"{why} use 127 GB of this one." in foreign(sheet)
+    assert nothing_is_taken(sheet, worksheet(read(LLAMA), "h200-sxm", cap=cap))
+
+
+def test_a_pool_that_was_asked_for_does_not_tell_of_the_card():
+    told = dataclasses.replace(four_ranks(), settings={"override": 2000})
+    sheet = worksheet(read(LLAMA), "h200-sxm", cap=CAP, log=told)
+    assert sheet.measured.m_as("session") == 14
+    assert not any("not used" in text for text in sheet["sessions"].says)
+
+
+def test_ranks_that_share_a_copy_are_no_log_of_fewer_cards():
+    sheet = worksheet(read(LLAMA), "h100-sxm", 1, cap=CAP, log=four_ranks())
+    assert "another machine, 4 accelerators to a copy" in foreign(sheet)
+
+
+def test_a_log_that_counts_sessions_on_this_machine_is_not_called_impossible():
+    """What was computed took more for granted than there is."""
+    sheet = worksheet(read(LLAMA), "h100-sxm", cap=CAP, log=four_ranks(), runtime=quantity("40 GB"))
+    assert value(sheet, "sessions", "needs").magnitude == 0
+    assert sheet.measured.magnitude == 14
+    assert not any("Not one session" in text for section in sheet.sections for text in section.says)
 
 
 QWEN = """\
@@ -541,12 +667,82 @@ def test_a_log_of_another_model_is_shown_and_not_used(precision, why):
     sheet = worksheet(
         read(LLAMA), "h100-sxm", log=logs.read(QWEN.splitlines(keepends=True)), weight_precision=precision
     )
-    said = next(text for text in sheet["sessions"].says if text.startswith("The log is of another model"))
+    said = foreign(sheet)
+    assert said.startswith("The log is of another model, ")
     assert why in said
-    assert said.endswith("(Qwen/Qwen3-32B): it is shown here, and not used.")
+    assert "(Qwen/Qwen3-32B). It" in said
+    without = worksheet(read(LLAMA), "h100-sxm", weight_precision=precision)
+    assert nothing_is_taken(sheet, without)
+    assert value(sheet, "cap", "tokens").m_as("token") == 131_072
     assert sheet.sections[0]["weights"].source.startswith("computed")
+    assert value(sheet, "weights", "other_log").m_as("GiB") == pytest.approx(2 * 30.5852)
     assert "computed" in sheet.sections[0]["sessions_per_card"].source
-    assert (sheet.measured, sheet.pool) == (None, None)
+
+
+def test_the_weights_of_another_models_log_do_not_stand_for_those_that_are_not_known():
+    """The file declares a quantisation, and the cache of the log is of another model."""
+    log = logs.read(QWEN.splitlines(keepends=True))
+    with pytest.raises(Refused, match="--weights, .* is of another model, .* not used"):
+        worksheet(read(DEEPSEEK), "h200-sxm", 2, CAP, log=log)
+    bare = dataclasses.replace(read(LLAMA), parameters=None)
+    with pytest.raises(InputError, match="wanted --weights. The log is of another model, .* not used"):
+        worksheet(bare, "h100-sxm", log=log)
+
+
+def of_a_quantised_file(layers=80, cache=2560, file_type="Q4_K - Medium"):
+    """The log of llama.cpp with a file of 4.8 bits a weight, half of the layers in main memory."""
+    return logs.read(
+        f"""\
+print_info: file type   = {file_type}
+print_info: file size   = 39.59 GiB (4.82 BPW)
+print_info: general.name     = Meta Llama 3.1 70B
+load_tensors:        CUDA0 model buffer size = 20005.00 MiB
+load_tensors:   CPU_Mapped model buffer size = 20711.00 MiB
+llama_context: n_seq_max     = 1
+llama_context: n_ctx         = 8192
+llama_context: n_ubatch      = 512
+llama_kv_cache:      CUDA0 KV buffer size =  {cache / 2:.2f} MiB
+llama_kv_cache:        CPU KV buffer size =  {cache / 2:.2f} MiB
+llama_kv_cache: size = {cache:.2f} MiB (  8192 cells,  {layers} layers,  1/1 seqs), K (f16): {cache / 2:.2f} MiB, V \
+(f16): {cache / 2:.2f} MiB
+""".splitlines(keepends=True)
+    )
+
+
+def test_less_weight_is_no_other_model_where_the_log_is_of_a_quantised_file():
+    sheet = worksheet(read(LLAMA), "rtx-4090", log=of_a_quantised_file())
+    assert not any("not used" in text for text in sheet["sessions"].says)
+    assert sheet.cards.weights.size.m_as("MiB") == pytest.approx(40716)
+    assert not any("16 bits" in text for text in sheet.assumptions)
+    said = "The log's weights are 42.69 GB, not 141.1 GB: they are quantised (Q4_K). Give the .gguf file as CONFIG, or "
+    assert f"{said}--weights '42.69 GB'." in sheet["weights"].says
+    assert sheet["summary"]["sessions_per_card"].source == "sessions, as the log has it"
+    assert "21.7 GB of the weights are in main memory" in " ".join(sheet["sessions"].says)
+    assert "42.69 GB" in in_notebook(sheet)
+    given = worksheet(read(LLAMA), "rtx-4090", log=of_a_quantised_file(), weights=quantity("42.69 GB"))
+    assert given.measured == sheet.measured
+    assert not any("Give the .gguf" in text for text in given["weights"].says)
+
+
+@pytest.mark.parametrize(
+    "changed, given, why",
+    [
+        ({"layers": 32, "cache": 1024}, {}, "as its cache is 40 % of what is predicted"),
+        ({"file_type": "BF16"}, {}, "whose weights are 42.7 GB, not 141 GB"),
+        ({}, {"weights": quantity("75 GB")}, "whose weights are 42.7 GB, not 75 GB"),
+    ],
+)
+def test_a_quantised_file_may_be_of_another_model_all_the_same(changed, given, why):
+    assert why in foreign(worksheet(read(LLAMA), "rtx-4090", log=of_a_quantised_file(**changed), **given))
+
+
+def test_a_log_of_vllm_that_states_a_quantisation_is_of_this_model_if_its_cache_is():
+    settled = dataclasses.replace(four_ranks(), settings={"quantisation": "awq", "tensor_parallel": 4})
+    ranks = tuple(dataclasses.replace(rank, weights=0.28 * rank.weights) for rank in settled.ranks)
+    log = dataclasses.replace(settled, ranks=ranks, weights=0.28 * settled.weights, utilisation=0.6)
+    sheet = worksheet(read(LLAMA), "h100-sxm", cap=CAP, log=log)
+    assert sheet.cards.weights.size == log.weights
+    assert "(awq). Give the configuration of the quantised model as CONFIG" in " ".join(sheet["weights"].says)
 
 
 def test_an_engine_that_did_not_start_is_said(small):
@@ -611,6 +807,17 @@ def test_the_cost_by_hand(small):
     assert cost_of(sheet, "interval").values[0].m_as("second") == pytest.approx(0.1e-6 / (4 / (7 * 32_768)) * 3600)
     assert cost_of(sheet, "of_revenue").values[0].m_as("") == pytest.approx(1 - 4 / 7 / 0.34)
     assert cost_of(sheet, "of_cost").values[0].m_as("") == pytest.approx(0.34 / (4 / 7) - 1)
+
+
+def test_a_margin_below_zero_has_a_minus_sign_and_half_a_sentence(small):
+    loss = full(small, hire=given_price(hire=quantity("8 USD/accelerator/hour")))
+    for key, shown in (("of_revenue", "−236 %"), ("of_cost", "−70.3 %")):
+        row = cost_of(loss, key)
+        assert cell(row, row.values[0]) == shown
+        assert row.source.endswith("; negative, as the price is below your cost")
+    assert "| -" not in markdown(loss).replace("| ---", "")
+    gain = full(small, hire=given_price(hire=quantity("0.1 USD/accelerator/hour")))
+    assert not any("negative" in row.source for row in gain["cost"].rows)
 
 
 def test_the_floors_by_hand(small):
@@ -789,7 +996,7 @@ def test_every_empty_row_says_how_to_fill_it(small):
 
 def test_a_full_sheet_has_no_empty_row(small, log, trace):
     model = dataclasses.replace(small, weights=counted_weights(small).size)
-    sheet = full(model, log=log, trace=trace)
+    sheet = full(model, log=of_an_h100(log), trace=trace)
     assert [row.key for section in sheet.sections for row in section.rows if not row.known] == []
     assert sheet.missing == []
 
@@ -859,7 +1066,7 @@ def test_a_notebook_runs_and_prints_the_numbers_that_it_has(small, log, trace, m
     from nbclient import NotebookClient
 
     monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
-    book = nbformat.reads(notebook(full(small, log=log, trace=trace)), as_version=4)
+    book = nbformat.reads(notebook(full(small, log=of_an_h100(log), trace=trace)), as_version=4)
     filled = outputs(book)
     for one in book.cells:
         if one.cell_type == "code":
@@ -872,10 +1079,9 @@ def test_a_notebook_runs_and_prints_the_numbers_that_it_has(small, log, trace, m
 def test_a_notebook_keeps_the_settings_of_the_log(log):
     """A window that holds a step of 2,048 tokens more, not of 8,192."""
     model = read(GEMMA)
-    settled = dataclasses.replace(log, memory=None, settings={"batched_tokens": 2048})
-    sheet, otherwise = (
-        full(model, log=one, tested_sessions=None) for one in (settled, dataclasses.replace(log, memory=None))
-    )
+    log = dataclasses.replace(of_an_h100(log), weights=None, ranks=(), cache=None, tokens=None, concurrency=None)
+    settled = dataclasses.replace(log, settings={**log.settings, "batched_tokens": 2048})
+    sheet, otherwise = (full(model, log=one, tested_sessions=None) for one in (settled, log))
     reserved = [one["per_token"]["session"].values[1] for one in (sheet, otherwise)]
     assert reserved[0] < reserved[1]
     assert f"a session {cell(sheet['per_token']['session'], reserved[0]).partition(' (')[0]}" in in_notebook(sheet)
@@ -937,13 +1143,44 @@ def test_a_notebook_computes_anew_when_an_input_is_changed(small):
 )
 def test_what_was_measured_otherwise_is_left_out_of_a_changed_notebook(small, log, name, given):
     """A load test tells nothing of another cap or of another card."""
-    sheet = full(small, log=dataclasses.replace(log, memory=None), tested_sessions=7)
+    sheet = full(small, log=of_an_h100(log), tested_sessions=7)
     same, printed = changed_notebook(sheet)
     assert same["costs"].held.m_as("session") == 7
     assert "left out" not in printed
     changed, printed = changed_notebook(sheet, **{name: given})
     assert changed["costs"].held == changed["cards"].sessions("vLLM", changed["cap"])
     assert f"measured at another {name}: left out" in printed
+
+
+@pytest.mark.parametrize("given", [32768, 32768.0, "32768"])
+def test_a_plain_number_for_the_cap_of_a_notebook_is_of_tokens(small, log, given):
+    sheet = full(small, log=of_an_h100(log))
+    names, printed = changed_notebook(sheet, CAP=given)
+    assert names["cap"] == CAP
+    assert "left out" not in printed
+
+
+@pytest.mark.parametrize("given", ["3 GB", "0 token"])
+def test_a_cap_that_is_not_of_tokens_is_refused_in_a_notebook(small, given):
+    with pytest.raises(ValueError, match="wanted tokens, as in '32768 token'"):
+        changed_notebook(full(small), CAP=given)
+
+
+def test_a_notebook_prints_sentences_and_whole_tokens(small, trace):
+    sheet = full(
+        small, trace=dataclasses.replace(trace, lengths=of_lengths(trace, [100, 101, *range(28000, 29000)]).lengths)
+    )
+    assert sheet.lengths["p99"].m_as("token") % 1
+    printed = in_notebook(sheet)
+    assert (
+        "99th percentile of 1,002 sessions: 28,989 tokens. The cap works: the 99th percentile is 88 % of it." in printed
+    )
+    assert re.search(r"high end, with 95 % confidence: 28,\d\d\d tokens\. The cap works", printed)
+    assert not re.search(r"\d\.\d+ tokens\b", printed)
+    assert "by what vLLM reserves: " in printed
+    assert "by what the model needs: " in printed
+    first = nbformat.reads(notebook(sheet), as_version=4).cells[0].source
+    assert "pip install jupyterlab" in first.splitlines()[-1]
 
 
 def test_weights_that_were_counted_follow_their_precision(small):
@@ -1160,6 +1397,7 @@ def test_bad_input_is_a_sentence_and_exit_code_2(run, files, asked, message):
         ("--hits", "1.5"),
         ("--load", "0"),
         ("--format", "pdf"),
+        ("--at-cap", "truncat"),
         ("--lifetime", "soon"),
         ("--input-price", "1 USD"),
         ("--input-price", "0 USD/Mtoken"),
@@ -1174,6 +1412,39 @@ def test_options_are_checked(run, files, option, given):
     code, out, err = run(files / "config.json", "--accelerator", "h100-sxm", option, given)
     assert (code, out) == (2, "")
     assert option in err
+
+
+def test_what_happens_at_the_cap_is_one_of_four(run, files):
+    asked = (files / "config.json", "--accelerator", "h100-sxm", "--format", "json", "--at-cap")
+    for word in ("compact", "summarise", "truncate", "refuse"):
+        code, out, _ = run(*asked, word)
+        assert (code, json.loads(out)["cap"]["at_cap"]) == (0, word)
+    code, _, err = run(*asked, "drop")
+    assert code == 2
+    assert "'drop'; wanted compact, summarise, truncate or refuse" in " ".join(re.sub("[│╭╰─╮╯]", "", err).split())
+
+
+@pytest.mark.parametrize(
+    "option, begun, words",
+    [("--at-cap", "t", {"truncate"}), ("--format", "", {"markdown", "json", "notebook"})],
+)
+def test_words_are_completed(option, begun, words):
+    command = typer.main.get_command(app).commands["worksheet"]
+    parameter = next(one for one in command.params if option in one.opts)
+    completed = parameter.shell_complete(command.make_context("worksheet", [], resilient_parsing=True), begun)
+    assert {one.value for one in completed} == words
+
+
+def test_options_stand_in_the_order_of_their_use():
+    """What fills the five numbers first; what is rarely given last."""
+    command = typer.main.get_command(app).commands["worksheet"]
+    names = [one.name for one in command.params]
+    first = "config accelerator count cap at_cap log trace column session tested_sessions hire hosted input_price"
+    assert names[:17] == [*first.split(), "cached_price", "output_price", "price_date", "load"]
+    load = next(one for one in command.params if one.name == "load")
+    assert load.help == (
+        "Sessions that come, as a share of those that could be served, averaged over nights and weekends."
+    )
 
 
 def test_a_notebook_without_nbformat_says_what_it_needs(run, files, monkeypatch):

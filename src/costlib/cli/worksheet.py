@@ -13,6 +13,7 @@ from costlib.cli.trace import Column, SessionRule
 
 __all__ = ["worksheet"]
 
+AT_CAP = ("compact", "summarise", "truncate", "refuse")
 FORMATS = ("markdown", "json", "notebook")
 
 
@@ -27,10 +28,18 @@ def _complete(kind):
     return names
 
 
-def _format(given):
-    if given not in FORMATS:
-        raise typer.BadParameter(f"{given!r}; wanted {', '.join(FORMATS)}")
-    return given
+def _one_of(names, text):
+    """An option that takes one of these words."""
+
+    def parsed(given):
+        if given not in names:
+            raise typer.BadParameter(f"{given!r}; wanted {', '.join(names[:-1])} or {names[-1]}")
+        return given
+
+    def begun(incomplete: str):
+        return [name for name in names if name.startswith(incomplete)]
+
+    return typer.Option(parser=parsed, autocompletion=begun, metavar="|".join(names), help=text)
 
 
 def _date(given):
@@ -67,10 +76,7 @@ def worksheet(
         Any,
         sized("token", 1, LONGEST, "cap on a session; by default the engine's limit, or the model's", "TOKENS"),
     ] = None,
-    at_cap: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="What happens to a session at the cap: compact, summarise, refuse."),
-    ] = None,
+    at_cap: Annotated[str | None, _one_of(AT_CAP, "What happens to a session at the cap.")] = None,
     log: Annotated[
         str | None, typer.Option(metavar="FILE", help="Log of the engine's start; - for standard input.")
     ] = None,
@@ -80,43 +86,6 @@ def worksheet(
     tested_sessions: Annotated[
         int | None,
         typer.Option(min=1, max=1_000_000, metavar="N", help="Sessions that ran at once in a load test at the cap."),
-    ] = None,
-    weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
-    weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
-    kv_precision: KVPrecision = None,
-    utilisation: Annotated[
-        Any,
-        sized(
-            "",
-            0.01,
-            1,
-            "share of an accelerator's memory that the engine may use; by default the log's, or 0.9",
-            "SHARE",
-        ),
-    ] = None,
-    runtime: Annotated[
-        Any, sized("byte", 0, "1 PB", "what activations and graphs take of that on each; by default 2 GB", "SIZE")
-    ] = None,
-    session_prompts: Annotated[
-        Any, sized("token", 1, LONGEST, "prompt tokens of all requests of a session; by default the trace's", "TOKENS")
-    ] = None,
-    session_output: Annotated[
-        Any, sized("token", 1, LONGEST, "output tokens of all its requests; by default the trace's", "TOKENS")
-    ] = None,
-    session_requests: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Requests of a session; by default the trace's.")
-    ] = None,
-    hits: Annotated[
-        Any, sized("", 0, 1, "share of the prompt tokens found in a cache; by default the trace's", "SHARE")
-    ] = None,
-    lifetime: Annotated[
-        Any, sized("second", "1 ms", "1e9 s", "time from a session's start to its end; by default the trace's", "TIME")
-    ] = None,
-    wait_share: Annotated[
-        Any, sized("", 0, 1, "share of that in which it waits for tools; by default the trace's", "SHARE")
-    ] = None,
-    load: Annotated[
-        Any, sized("", 0.001, 1, "sessions that come over those that could be served, in the mean", "SHARE")
     ] = None,
     hire: Annotated[
         str | None,
@@ -137,10 +106,52 @@ def worksheet(
         str | None,
         typer.Option(parser=_date, metavar="DATE", help="When the prices given were read, as in 2026-11-30."),
     ] = None,
+    load: Annotated[
+        Any,
+        sized(
+            "",
+            0.001,
+            1,
+            "sessions that come, as a share of those that could be served, averaged over nights and weekends",
+            "SHARE",
+        ),
+    ] = None,
+    session_prompts: Annotated[
+        Any, sized("token", 1, LONGEST, "prompt tokens of all requests of a session; by default the trace's", "TOKENS")
+    ] = None,
+    session_output: Annotated[
+        Any, sized("token", 1, LONGEST, "output tokens of all its requests; by default the trace's", "TOKENS")
+    ] = None,
+    session_requests: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Requests of a session; by default the trace's.")
+    ] = None,
+    hits: Annotated[
+        Any, sized("", 0, 1, "share of the prompt tokens found in a cache; by default the trace's", "SHARE")
+    ] = None,
+    lifetime: Annotated[
+        Any, sized("second", "1 ms", "1e9 s", "time from a session's start to its end; by default the trace's", "TIME")
+    ] = None,
+    wait_share: Annotated[
+        Any, sized("", 0, 1, "share of that in which it waits for tools; by default the trace's", "SHARE")
+    ] = None,
+    weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
+    weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
+    kv_precision: KVPrecision = None,
+    utilisation: Annotated[
+        Any,
+        sized(
+            "",
+            0.01,
+            1,
+            "share of an accelerator's memory that the engine may use; by default the log's, or 0.9",
+            "SHARE",
+        ),
+    ] = None,
+    runtime: Annotated[
+        Any, sized("byte", 0, "1 PB", "what activations and graphs take of that on each; by default 2 GB", "SIZE")
+    ] = None,
     assume: Assume = (),
-    format: Annotated[
-        str, typer.Option(parser=_format, metavar="FORMAT", help="markdown, json or notebook.")
-    ] = "markdown",
+    format: Annotated[str, _one_of(FORMATS, "What is written.")] = "markdown",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write there, and not to standard output.")] = None,
 ):
     """Fill a worksheet before hardware is ordered: five numbers, and what a session costs on either side.

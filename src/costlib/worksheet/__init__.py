@@ -10,7 +10,7 @@
 from costlib.worksheet.as_markdown import markdown, plain
 from costlib.worksheet.as_notebook import notebook
 from costlib.worksheet.costs import Costs, Session, given_price
-from costlib.worksheet.lengths import verdict
+from costlib.worksheet.lengths import sentence, verdict
 from costlib.worksheet.memory import Cards
 from costlib.worksheet.sheet import Worksheet, worksheet
 
@@ -23,6 +23,7 @@ __all__ = [
     "markdown",
     "notebook",
     "plain",
+    "sentence",
     "verdict",
     "worksheet",
 ]

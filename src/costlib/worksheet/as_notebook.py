@@ -13,12 +13,13 @@ __all__ = ["notebook"]
 
 TOKENS = ("input", "cached_input", "output")  # that a host has prices for
 
+RUN = "To run it: `pip install jupyterlab`, or any Jupyter that has costlib; change an input below, and run all cells."
 READ = """
 from costlib import Quantity, catalog, quantity, show
 from costlib.model_config import read, read_table
 from costlib.model_config.precision import precision_of
 from costlib.model_config.weights import Weights, counted_weights
-from costlib.worksheet import Cards, Costs, Session, given_price, verdict
+from costlib.worksheet import Cards, Costs, Session, given_price, sentence
 
 
 def read_in(texts):
@@ -27,7 +28,11 @@ def read_in(texts):
 
 
 model = read_table(CONFIG, "this notebook", name=NAME) if isinstance(CONFIG, dict) else read(CONFIG)
+if not isinstance(CAP, str) or CAP.strip().isdigit():  # a plain number is of tokens
+    CAP = f"{float(CAP):.15g} token"
 cap = quantity(CAP)
+if not (cap.is_compatible_with("token") and cap.m_as("token") >= 1):
+    raise ValueError(f"CAP = {CAP!r}; wanted tokens, as in '32768 token'")
 weight_precision = None if WEIGHT_PRECISION is None else quantity(WEIGHT_PRECISION)
 cards = Cards(
     model=model,
@@ -73,20 +78,25 @@ for times in (0.5, 1, 2):
 """
 
 LENGTHS = """
+
+def whole(tokens):
+    return show(quantity(f"{round(tokens.m_as('token'))} token"), digits=15)
+
+
 p99 = quantity(SESSION_LENGTHS["p99"])
-print(f"99th percentile of {show(quantity(SESSION_LENGTHS['count']), digits=15)}: {show(p99, digits=15)},",
-      f"{show(p99 / cap, 'percent', 4)} of the cap: {verdict(p99, cap)}")
+print(f"99th percentile of {show(quantity(SESSION_LENGTHS['count']), digits=15)}: {whole(p99)}. {sentence(p99, cap)}")
 for end in ("low", "high"):
     if SESSION_LENGTHS[end] is not None:
         length = quantity(SESSION_LENGTHS[end])
-        print(f"{end} end, with 95 % confidence: {show(length, digits=15)}: {verdict(length, cap)}")
+        print(f"{end} end, with 95 % confidence: {whole(length)}. {sentence(length, cap)}")
 """
 
 SESSIONS = """
 print(f"room for state on each: {show(cards.room, 'GB', 4)} ({show(cards.room, 'GiB', 4)})")
 for one in COLUMNS:
     if not cards.lacks(one, cap):
-        print(f"by what {one}: {show(cards.sessions(one, cap), digits=15)}")
+        by = one if one == COLUMNS[0] else f"{one} reserves"
+        print(f"by what {by}: {show(cards.sessions(one, cap), digits=15)}")
 """
 
 POOL = """
@@ -156,7 +166,7 @@ def notebook(sheet):
     from nbformat import v4
 
     title, headline = introduction(sheet)
-    cells = [v4.new_markdown_cell(f"# {title}\n\n{headline}"), _code(_inputs(sheet)), _code(READ)]
+    cells = [v4.new_markdown_cell(f"# {title}\n\n{headline}\n\n{RUN}"), _code(_inputs(sheet)), _code(READ)]
     for section in sheet.sections:
         if section.title:
             cells.append(v4.new_markdown_cell(f"## {section.title}"))

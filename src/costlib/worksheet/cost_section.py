@@ -52,6 +52,7 @@ RESULTS = (
     ("own_of_these", "a session on those, if nothing else runs there", "USD/session", "hire × cards / those"),
 )
 
+MARGINS, LOSS = ("of_revenue", "of_cost"), "; negative, as the price is below your cost"
 NO_LOAD = "--load, the mean over nights and weekends; the cost below is at 100 %, the least"
 
 
@@ -241,9 +242,13 @@ def _costs(costs):
             values=(costs.as_filled and costs.as_filled.own if key == "own_filled" else getattr(costs, key),),
             units=(unit,) if unit else (),
             digits=3,
-            source=source,
+            source=source + (LOSS if key in MARGINS and _is_loss(costs) else ""),
             needs="needs prices, the session, and what the cards serve",
         )
+
+
+def _is_loss(costs):
+    return costs.of_cost is not None and costs.of_cost.magnitude < 0
 
 
 def _bounds(costs):

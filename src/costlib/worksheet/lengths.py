@@ -6,7 +6,7 @@ from costlib.units import Quantity, show
 from costlib.worksheet.memory import NEEDS
 from costlib.worksheet.table import Row, Section
 
-__all__ = ["length_section", "verdict"]
+__all__ = ["length_section", "sentence", "verdict"]
 
 NEAR, IDLE = 0.8, 0.1  # of the cap
 HEAP = 0.01  # of the sessions, all of one length: no accident
@@ -54,8 +54,37 @@ SAYS = {
         "A cap nearer to it would hold more sessions."
     ),
 }
+BEYOND = "Sessions will meet the cap: the 99th percentile is {share} of it."
 NAMES = {"beyond": "above the cap", "works": "near the cap", "idle": "a tenth of it or less", "between": "in between"}
 HOW = "give a trace of sessions: --trace FILE, with a session, prompt tokens and output tokens in each row"
+
+
+def sentence(length, cap, above=None):
+    """What the 99th percentile of session lengths says of a cap, in a sentence.
+
+    Parameters
+    ----------
+    length : Quantity [token]
+        The 99th percentile.
+    cap : Quantity [token]
+        The cap that memory is reserved for.
+    above : Quantity [], optional
+        Share of the sessions that are longer than the cap, where it is known.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from costlib.units import quantity
+    >>> sentence(quantity("30000 token"), quantity("32768 token"))
+    'The cap works: the 99th percentile is 92 % of it.'
+    """
+    told, share = verdict(length, cap), show(length / cap, "percent", 2)
+    if told == "beyond" and above is None:
+        return BEYOND.format(share=share)
+    return SAYS[told].format(share=share, above=above is not None and show(above, "percent", 2))
 
 
 def length_section(trace, cap, cards, column):
@@ -136,10 +165,7 @@ def _lower_cap(p99, high, cap, cards, column):
 
 def _says(found, p99, low, high, cap):
     told = verdict(p99, cap)
-    yield SAYS[told].format(
-        above=show(_above(found, cap), "percent", 2),
-        share=show(p99 / cap, "percent", 2),
-    )
+    yield sentence(p99, cap, _above(found, cap))
     if told == "beyond":
         yield "Costs count the sessions as they are, those beyond the cap too."
     ends = {verdict(end, cap) for end in (low, high) if end is not None}

@@ -16,13 +16,17 @@ from costlib.model_config.weights import Weights
 from costlib.units import Quantity, show
 
 __all__ = [
+    "AS_LOADED",
     "ENGINES",
+    "FAR",
     "NEEDS",
     "Cards",
+    "count_of",
     "engine_of",
+    "foreign",
     "loaded",
-    "other_machine",
-    "other_model",
+    "on_host",
+    "quantised",
     "ranks_of",
     "settings_of",
 ]
@@ -33,48 +37,107 @@ OF_LOGS = {"vllm": "vLLM", "sglang": "SGLang", "llama.cpp": "llama.cpp", "ollama
 SETTINGS = {"vLLM": "batched_tokens", "llama.cpp": "micro_batch"}  # of a log, as the engines' functions have them
 SAME = 0.1  # of a card's memory: a process sees a few per cent less than the driver
 FAR = 0.15  # of what is predicted: no padding and no rounding explains it
+MORE = 1.5  # times what is stored: ranks that load less than that share one copy
+SMALLER = 0.6  # of what an engine may use: it fills a card, but for what is neither weights nor cache
+LEAST = 0.09  # of 16 bits: no format stores a weight in less than a bit and a half
+FILLS = ("vllm", "sglang")  # engines whose pool is what the weights leave
+WIDE = ("F16", "BF16", "F32")  # files of llama.cpp that are not quantised
+AS_LOADED = "as loaded, by the log"
+NOTHING = Quantity(0.0, "byte")
 MANY = 10**6  # sessions: more than any pool holds
 
 
-def other_model(cards, log, comparisons):
-    """Why a log cannot be of this model, stored so; None where it can be."""
+def foreign(cards, log, comparisons, *, weights_given=False):
+    """Why a log is not of this model on this machine, as a sentence; None where it can be."""
     if log is None:
         return None
+    why = _other_model(cards, log, comparisons, weights_given) or _other_machine(cards, log)
+    return why and f"The log {why}{f' ({log.model})' if log.model else ''}. It is shown here, and not used."
+
+
+def _other_model(cards, log, comparisons, weights_given):
+    """Why it cannot be of this model, stored so."""
     weights, *_ = loaded(log, cards.count, cards.weights.size)
-    if weights is not None and weights < (1 - FAR) * cards.weights.size:
-        return f"whose weights are {show(weights, 'GB', 3)}, not {show(cards.weights.size, 'GB', 3)}"
+    less = weights is not None and weights < (1 - FAR) * cards.weights.size
+    if less and (weights_given or not quantised(log) or weights < LEAST * cards.weights.size):
+        return (
+            f"is of another model, whose weights are {show(weights, 'GB', 3)}, not {show(cards.weights.size, 'GB', 3)}"
+        )
     for one in comparisons:
         if one.what != "weights" and abs(one.difference or 0) > FAR and one.explanation.startswith("not explained"):
             share = show(Quantity(1 + one.difference, ""), "percent", 3)
-            return f"as its {one.what} {'are' if one.what.endswith('s') else 'is'} {share} of what is predicted"
+            are = "are" if one.what.endswith("s") else "is"
+            return f"is of another model, as its {one.what} {are} {share} of what is predicted"
     return None
 
 
-def other_machine(cards, log):
-    """Why a log is of another machine than this one; None where it is of such a one, or does not say."""
-    if log is None:
-        return None
+def _other_machine(cards, log):
+    """Why it is of another machine: by what it states of it, or else by what its cards hold."""
     ranks = ranks_of(log, cards.count, cards.weights.size)
     if ranks != cards.count:
-        return f"{show(Quantity(ranks, 'accelerator'))} to a copy"
-    if log.memory is None or abs(log.memory / cards.accelerator.memory - 1) <= SAME:
-        return None
-    return f"{show(log.memory, 'GB', 3)} to a card"
+        return f"is of another machine, {show(Quantity(ranks, 'accelerator'))} to a copy"
+    memory = cards.accelerator.memory
+    if log.memory is not None:
+        differs = abs(log.memory / memory - 1) > SAME
+        return f"is of another machine, {show(log.memory, 'GB', 3)} to a card" if differs else None
+    taken = max((_held_by(rank) for rank in log.ranks if not on_host(rank)), default=NOTHING)
+    if taken > memory:
+        return (
+            f"is of another machine: weights and cache take {show(taken, 'GB', 3)} on each card, "
+            f"which has {show(memory, 'GB', 3)}"
+        )
+    usable = memory * (cards.utilisation if log.utilisation is None else log.utilisation)
+    if _takes_what_is_left(log) and taken < SMALLER * usable:
+        return (
+            f"looks like one of a smaller card: weights and cache take {show(taken, 'GB', 3)} on each, "
+            f"and the engine may use {show(usable, 'GB', 3)} of this one"
+        )
+    return None
+
+
+def _held_by(rank):
+    return sum((size for size in (rank.weights, rank.cache) if size is not None), NOTHING)
+
+
+def _takes_what_is_left(log):
+    """Whether the pool of every rank is all that was left on its card, and what it stands beside is known too."""
+    told = log.engine not in FILLS or "override" in log.settings or log.refused
+    return not told and bool(log.ranks) and all(None not in (rank.weights, rank.cache) for rank in log.ranks)
+
+
+def quantised(log):
+    """Whether the weights of a log may be quantised where those of the model's file are not."""
+    if log.engine in ("llama.cpp", "ollama"):
+        return log.settings.get("file_type") not in WIDE
+    return log.settings.get("quantisation", "None") != "None"
+
+
+def on_host(rank):
+    """Whether a device of a log is the main memory."""
+    return rank.name.upper().startswith("CPU") or rank.name.endswith("_Host")
 
 
 def count_of(log):
     """Accelerators of a log: as it states, or else the ranks or devices that speak; one without a log."""
     if log is None:
         return 1
-    return _stated(log) or max(1, sum(not rank.name.upper().startswith("CPU") for rank in log.ranks))
+    return _stated(log) or max(1, sum(not on_host(rank) for rank in log.ranks))
 
 
 def ranks_of(log, count, stored):
     """Ranks that share one copy of the model, by a log: as it states, or else so many as are planned.
 
-    If those that speak load about what is stored, they are all.
+    If those that speak load about what is stored, they are all, and be they more than are planned.
     """
     speak = _with_weights(log)
+    if (
+        not _stated(log)
+        and speak > count
+        and log.engine in FILLS
+        and stored is not None
+        and log.weights < MORE * stored
+    ):
+        return speak
     if _stated(log) or not 0 < speak < count or engine_of(log) == "llama.cpp":
         return _stated(log) or count
     return speak if stored is not None and stored**2 < log.weights**2 * count / speak else count

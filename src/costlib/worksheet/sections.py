@@ -5,8 +5,8 @@ from costlib.model_config import Refused
 from costlib.model_config.weights import counted_weights
 from costlib.schema import InputError
 from costlib.units import Quantity, show
-from costlib.worksheet.memory import NEEDS, engine_of, loaded
-from costlib.worksheet.table import Row, Section
+from costlib.worksheet.memory import AS_LOADED, NEEDS, count_of, engine_of, loaded, on_host
+from costlib.worksheet.table import Row, Section, minus
 
 __all__ = ["cap_sections", "pool_of", "row_of", "sessions_section", "state_section", "weights_section"]
 
@@ -22,6 +22,8 @@ RESERVES = {  # why an engine holds fewer than the model's need says
 TOLD = "it is what the engine was told to allocate, --ctx-size, and not what the card has left"
 NONE = "Not one session"
 LOG_LACKS = "the log does not say it; give all of it, from the engine's start on"
+OWN_LOG = "the log of a start of this model on this machine: --log FILE"
+SOME = 0.05  # of the weights: the table of tokens is often in main memory
 NO_LOG = "start the engine once, and give its log: --log FILE"
 SLOTS = "its slots, --parallel"
 
@@ -79,11 +81,11 @@ def _of_cache(cache, precision):
     )
 
 
-def weights_section(cards, log, precision, comparisons):
+def weights_section(cards, log, precision, comparisons, foreign):
     """What the weights take: counted, as their files are, and as the engine's log has it."""
     model = cards.model
     counted, why = _counted(model, precision)
-    of_log, speak, of = loaded(log, cards.count, cards.weights.size)
+    of_log, speak, of = loaded(None if foreign else log, cards.count, cards.weights.size)
     ranks = "all ranks" if speak == of else f"{speak} of {of} ranks, the others taken as these"
     rows = [
         Row(
@@ -108,16 +110,30 @@ def weights_section(cards, log, precision, comparisons):
             values=(of_log,),
             source=_of(log),
             units=GB,
-            missing=NO_LOG if log is None else LOG_LACKS,
+            missing=_wanted(log, foreign),
         ),
+        *(_not_used(log, "other_log", "loaded", loaded(log, count_of(log))[0], GB) if foreign else ()),
     ]
     if cards.weights.source == "as given":
         rows.insert(0, Row(key="given", what="as given", values=(cards.weights.size,), source="--weights", units=GB))
     says = [f"The sessions below are counted with the weights {cards.weights.source}."]
+    if cards.weights.source == AS_LOADED and counted is not None:
+        says.append(_of_quantised(cards.weights.size, counted.size, log))
     if counted is not None and model.weights is not None:
         says.append(_of_files(model, counted))
     says += [_compared(one) for one in comparisons if one.what == "weights"]
     return Section(key="weights", title="2. Weights", rows=tuple(rows), says=tuple(says))
+
+
+def _of_quantised(loaded, counted, log):
+    """That a log's weights are fewer bytes than the model's file says, and how to have its own file used."""
+    size = show(loaded, "GB", 4)
+    kind = log.settings.get("file_type") or log.settings.get("quantisation")
+    file = "the .gguf file" if engine_of(log) == "llama.cpp" else "the configuration of the quantised model"
+    return (
+        f"The log's weights are {size}, not {show(counted, 'GB', 4)}: they are quantised"
+        f"{f' ({kind})' if kind else ''}. Give {file} as CONFIG, or --weights '{size}'."
+    )
 
 
 def _compared(one):
@@ -198,7 +214,7 @@ def cap_sections(cards, tokens, source, at_cap, columns):
                 what="what happens at it",
                 values=(at_cap,),
                 source="as given",
-                missing="decide, enforce it, and write it down: --at-cap compact, summarise or refuse",
+                missing="decide, enforce it, and write it down: --at-cap compact, summarise, truncate or refuse",
             ),
         ),
     )
@@ -222,8 +238,8 @@ def _held(cards, column, tokens):
     return None if cards.lacks(column, tokens) else cards.sessions(column, tokens)
 
 
-def sessions_section(cards, tokens, log, tested, columns, comparisons, other):
-    """Sessions that the accelerators hold: computed, by the log, and under load; and whether the log is of another."""
+def sessions_section(cards, tokens, log, tested, columns, comparisons, foreign):
+    """Sessions that the accelerators hold: computed, by the log, and under load; of a foreign log, that it is one."""
     engine = columns[1] if len(columns) == 2 else None
     per = f" on {cards.count} cards" if cards.count > 1 else ""
     rows = [
@@ -251,7 +267,9 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons, other):
                 digits=15,
             )
         )
-    pool = pool_of(log, cards)
+    used = None if foreign else log
+    pool = pool_of(used, cards)
+    by_log = _by_log(log, tokens, cards.model)
     rows += [
         Row(
             key="pool",
@@ -259,7 +277,7 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons, other):
             values=(pool,),
             source=_of(log),
             units=GB,
-            missing=NO_LOG if log is None else LOG_LACKS,
+            missing=_wanted(log, foreign),
         ),
         Row(
             key="in_pool",
@@ -271,11 +289,12 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons, other):
         ),
         Row(
             key="log",
-            what=f"sessions{per}, as the log has it",
-            values=(_by_log(log, tokens, cards.model),),
+            what=f"sessions{per}, {_by(used, tokens)}",
+            values=(None if foreign else by_log,),
             source=_of(log),
-            missing=NO_LOG if log is None else LOG_LACKS,
+            missing=_wanted(log, foreign),
         ),
+        *(_of_foreign(log, tokens, cards.model) if foreign else ()),
         Row(
             key="tested",
             what=f"sessions{per}, in a load test at the cap",
@@ -293,21 +312,58 @@ def sessions_section(cards, tokens, log, tested, columns, comparisons, other):
         title="5. Sessions per card",
         rows=tuple(rows),
         says=(
-            *_none_fits(cards, columns[-1] if engine else NEEDS, tokens, tested),
-            *_explained(rows, cards, log, engine),
-            *_other(log, other),
-            *_of_room(cards, log),
+            *([foreign] if foreign else []),
+            *_none_fits(cards, columns[-1] if engine else NEEDS, tokens, tested or (not foreign and by_log)),
+            *_explained(rows, cards, used, engine),
+            *_not_started(log),
+            *_in_main_memory(used),
+            *_of_room(cards, used),
             *(_compared(one) for one in comparisons if one.what != "weights"),
         ),
     )
 
 
-def _none_fits(cards, column, tokens, tested):
-    """Why the cards hold not one session of the cap, where that is so and no load test says otherwise."""
-    if tested or cards.lacks(column, tokens) or cards.sessions(column, tokens).magnitude:
+def _by(log, tokens):
+    """How a log counts sessions: as it prints it, for its own limit, or by the tokens that its pool holds."""
+    as_printed = log is None or engine_of(log) == "llama.cpp" or log.context_limit in (None, tokens)
+    return "as the log has it" if as_printed else "from the log's tokens"
+
+
+def _of_foreign(log, tokens, model):
+    """The rows of what a foreign log says of its pool: of sessions of its own limit, if it states one."""
+    length = tokens if log.context_limit is None else log.context_limit
+    what = f"sessions of {show(length, digits=15)}, {_by(log, length)}"
+    yield from _not_used(log, "other_pool", "room for KV cache on its smallest card", log.cache, GB)
+    yield from _not_used(log, "other_log", what, _by_log(log, length, model))
+
+
+def _not_used(log, key, what, value, units=()):
+    """The row of what a foreign log says, where it says it."""
+    if value is not None:
+        yield Row(key=key, what=f"not used: {what}", values=(value,), source=_of(log), units=units)
+
+
+def _wanted(log, foreign):
+    return NO_LOG if log is None else OWN_LOG if foreign else LOG_LACKS
+
+
+def _in_main_memory(log):
+    """What of the weights is on no card, by a log of llama.cpp."""
+    weights = [rank.weights for rank in log.ranks if on_host(rank) and rank.weights] if log is not None else []
+    cards = [rank for rank in log.ranks if not on_host(rank) and rank.weights] if weights else []
+    if cards and sum(weights) > SOME * log.weights:
+        yield (
+            f"By the log {show(sum(weights), 'GB', 3)} of the weights are in main memory. The times and the cost below "
+            "are those of cards that hold them all: real ones are longer."
+        )
+
+
+def _none_fits(cards, column, tokens, measured):
+    """Why the cards hold not one session of the cap, where that is so, and no load test or log says otherwise."""
+    if measured or cards.lacks(column, tokens) or cards.sessions(column, tokens).magnitude:
         return
     if cards.room.magnitude <= 0:
-        why = f"the weights leave no room: {show(cards.room, 'GB', 4)} on each card"
+        why = f"the weights leave no room: {minus(show(cards.room, 'GB', 4))} on each card"
     else:
         each = show(cards.on_each(column, tokens), "GB", 4)
         why = f"on each card a session takes {each}, and there is room for {show(cards.room, 'GB', 4)}"
@@ -364,11 +420,8 @@ def _explained(rows, cards, log, engine):
         yield f"For each card, by {name}: {show((held / cards.count).m_as('session'), digits=3)} sessions."
 
 
-def _other(log, other):
-    """What of a log tells that it is of something else, or that the engine did not start."""
-    if other:
-        name = f" ({log.model})" if log.model else ""
-        yield f"The log is of another {other}{name}: it is shown here, and not used."
+def _not_started(log):
+    """That the engine did not start, where its log says so."""
     if log is not None and log.refused:
         yield f"By the log the engine did not start: {log.refused}."
 

@@ -1,6 +1,6 @@
 """The worksheet: its inputs, what is taken for granted in them, and its sections."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from costlib import catalog
 from costlib.arguments import ArgumentError
@@ -13,14 +13,16 @@ from costlib.worksheet.cost_section import cost_sections
 from costlib.worksheet.costs import Costs, session_of
 from costlib.worksheet.lengths import length_section
 from costlib.worksheet.memory import (
+    AS_LOADED,
     ENGINES,
+    FAR,
     NEEDS,
     Cards,
     count_of,
     engine_of,
+    foreign,
     loaded,
-    other_machine,
-    other_model,
+    quantised,
     ranks_of,
     settings_of,
 )
@@ -184,9 +186,83 @@ def worksheet(
     for name, value in (("count", count), ("tested_sessions", tested_sessions)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise ArgumentError(f"worksheet: {name} = {value!r}; wanted a whole number, 1 or more")
+    asked = {
+        "cap": cap,
+        "count": count,
+        "weights": weights,
+        "weight_precision": weight_precision,
+        "kv_format": kv_format,
+        "utilisation": utilisation,
+        "runtime": runtime,
+    }
+    plan = _plan(model, accelerator, log, **asked)
+    comparisons = _comparisons(log, kv_format and plan.cards.precision, plan.cards)
+    given = weights is not None or weight_precision is not None or source.lower().endswith(".gguf")
+    why, used = foreign(plan.cards, log, comparisons, weights_given=given), log
+    if why:
+        comparisons, used = [], None
+        plan = _without_log(model, accelerator, asked, why)
+    elif not given:
+        plan = _stored_as_in(log, plan)
+    cards, cap = plan.cards, plan.cap
+    engine = engine_of(used)
+    columns = (NEEDS, *((engine,) if engine else ENGINES))
+    by_sessions = sessions_section(cards, cap, log, tested_sessions, columns, comparisons, why)
+    by_length = length_section(trace, cap, cards, engine or NEEDS)
+    held, held_from = _held(by_sessions, engine)
+    costs = Costs(
+        cards=cards,
+        cap=cap,
+        held=held or None,
+        session=session_of(trace, **(session or {})),
+        hire=hire,
+        hosted=hosted,
+        load=load,
+    )
+    sections = (
+        state_section(cards, cap, columns),
+        weights_section(cards, log, weight_precision, comparisons, why),
+        *cap_sections(cards, cap, plan.cap_source, at_cap, columns),
+        by_length,
+        by_sessions,
+        *cost_sections(costs, held_from, accelerator),
+    )
+    return Worksheet(
+        cards=cards,
+        accelerator=accelerator,
+        cap=cap,
+        costs=costs,
+        sections=(
+            summary_section({s.key: s for s in sections}, cards, held, held_from, why, _of_requests(trace)),
+            *sections,
+        ),
+        assumptions=tuple(plan.assumptions),
+        notes=(*model.notes, *_of_log(used, "notes", ()), *_of_trace(trace)),
+        kv_format=plan.kv_format,
+        weight_precision=weight_precision,
+        measured=next((by_sessions[key].values[0] for key in ("tested", "log") if by_sessions[key].known), None),
+        pool=pool_of(used, cards),
+        lengths=_p99(by_length),
+        source=source,
+        command=command,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What is planned: as given, or else as a log says, or else what is taken for granted, which is listed."""
+
+    cards: Cards
+    cap: Quantity
+    cap_source: str
+    kv_format: str
+    assumptions: list
+
+
+def _plan(model, accelerator, log, *, cap, count, weights, weight_precision, kv_format, utilisation, runtime):
     assumptions = list(model.assumptions)
     cap, cap_source = _cap(model, cap, log)
-    given, kv_format = kv_format, kv_format or _of_log(log, "kv_format") or model.kv_format
+    kv_format = kv_format or _of_log(log, "kv_format") or model.kv_format
     count = count or count_of(log)
     stored = _weights(model, weights, weight_precision, loaded(log, count)[0])
     cards = Cards(
@@ -199,48 +275,33 @@ def worksheet(
         runtime=_or_assumed(runtime, None, RUNTIME, OTHER, assumptions),
         settings=settings_of(log),
     )
-    assumptions += stored.assumptions
-    engine = engine_of(log)
-    columns = (NEEDS, *((engine,) if engine else ENGINES))
-    comparisons = _comparisons(log, given and cards.precision, cards)
-    wrong_model, wrong_machine = other_model(cards, log, comparisons), other_machine(cards, log)
-    other = f"model, {wrong_model}" if wrong_model else wrong_machine and f"machine, {wrong_machine}"
-    by_sessions = sessions_section(cards, cap, log, tested_sessions, columns, comparisons, other)
-    by_length = length_section(trace, cap, cards, engine or NEEDS)
-    held, held_from = _held(by_sessions, engine, other)
-    costs = Costs(
+    return _Plan(
         cards=cards,
         cap=cap,
-        held=held or None,
-        session=session_of(trace, **(session or {})),
-        hire=hire,
-        hosted=hosted,
-        load=load,
-    )
-    sections = (
-        state_section(cards, cap, columns),
-        weights_section(cards, log, weight_precision, comparisons),
-        *cap_sections(cards, cap, cap_source, at_cap, columns),
-        by_length,
-        by_sessions,
-        *cost_sections(costs, held_from, accelerator),
-    )
-    return Worksheet(
-        cards=cards,
-        accelerator=accelerator,
-        cap=cap,
-        costs=costs,
-        sections=(summary_section({s.key: s for s in sections}, cards, held, held_from, not wrong_model), *sections),
-        assumptions=tuple(assumptions),
-        notes=(*model.notes, *_of_log(log, "notes", ()), *_of_trace(trace)),
+        cap_source=cap_source,
         kv_format=kv_format,
-        weight_precision=weight_precision,
-        measured=_measured(by_sessions, other),
-        pool=None if other else pool_of(log, cards),
-        lengths=_p99(by_length),
-        source=source,
-        command=command,
+        assumptions=assumptions + [*stored.assumptions],
     )
+
+
+def _without_log(model, accelerator, asked, why):
+    """The plan without what a foreign log says, which may lack weights that only such a log has."""
+    try:
+        return _plan(model, accelerator, None, **asked)
+    except Refused as refused:
+        raise Refused(refused.field, refused.given, f"{refused.why}. {why}") from None
+    except InputError as error:
+        raise InputError(f"{error}. {why}") from None
+
+
+def _stored_as_in(log, plan):
+    """The plan with the weights of a log that are quantised where those of the model's file are not."""
+    size = loaded(log, plan.cards.count, plan.cards.weights.size)[0]
+    if size is None or not quantised(log) or size >= (1 - FAR) * plan.cards.weights.size:
+        return plan
+    assumptions = [text for text in plan.assumptions if text not in plan.cards.weights.assumptions]
+    cards = replace(plan.cards, weights=Weights(size, AS_LOADED))
+    return replace(plan, cards=cards, assumptions=assumptions)
 
 
 def _weights(model, given, precision, of_log):
@@ -250,7 +311,7 @@ def _weights(model, given, precision, of_log):
     except (InputError, Refused):
         if of_log is None:
             raise
-        return Weights(of_log, "as loaded, by the log")
+        return Weights(of_log, AS_LOADED)
 
 
 def _comparisons(log, precision, cards):
@@ -270,6 +331,11 @@ def _of_trace(trace):
     yield from trace.notes
     for reason, count in trace.rejected.items():
         yield f"{count:,} of the trace's {trace.rows:,} rows were not read: {reason}"
+
+
+def _of_requests(trace):
+    """Whether a trace does not say which requests make a session."""
+    return trace is not None and trace.rule.startswith("none")
 
 
 def _of_log(log, field, default=None):
@@ -312,16 +378,9 @@ def _p99(section):
     return {name: section[key].values[0] for name, key in keys.items()}
 
 
-def _measured(section, other):
-    """Sessions by the load test or else by the log, if it is of such a machine."""
-    rows = (section[key] for key in (("tested",) if other else ("tested", "log")))
-    return next((row.values[0] for row in rows if row.known), None)
-
-
-def _held(section, engine, other):
+def _held(section, engine):
     """Sessions that the cards hold, by the best knowledge there is, and how that is known."""
-    logged = () if other else ("log", "in_pool")
-    for key in ("tested", *logged, *((row_of(engine),) if engine else ()), "needs"):
+    for key in ("tested", "log", "in_pool", *((row_of(engine),) if engine else ()), "needs"):
         row = section[key]
         if row.known:
             return row.values[0], row.what

@@ -1,10 +1,11 @@
 """What a worksheet consists of: sections of rows, each row with its value, its unit and where it is from."""
 
+import re
 from dataclasses import dataclass
 
 from costlib.units import show
 
-__all__ = ["Row", "Section", "cell"]
+__all__ = ["Row", "Section", "cell", "minus"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +75,14 @@ class Section:
         return next(row for row in self.rows if row.key == key)
 
 
+def minus(shown):
+    """A number as it was shown, with a minus sign where it has a hyphen for one."""
+    return f"−{shown[1:]}" if re.match(r"-\d", shown) else shown
+
+
 def cell(row, value):
     """A value as it is printed in its row."""
     if value is None:
         return "–"
-    first, *others = [show(value, unit, row.digits) for unit in row.units or (None,)]
+    first, *others = [minus(show(value, unit, row.digits)) for unit in row.units or (None,)]
     return first + (f" ({', '.join(others)})" if others else "")
