@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from conftest import BOOK
 from costlib.book import shell
 from costlib.schema import InputError
 
@@ -29,6 +30,36 @@ Give it with --cap, once.
 def test_a_command_runs_in_its_folder(tmp_path):
     (tmp_path / "vllm.log").write_text("# GPU blocks: 1952, # CPU blocks: 2048\n", encoding="utf-8")
     assert "1,952" in shell.ran("costlib log vllm.log", tmp_path)
+
+
+LONG = "the cap      24,576  " + "few sessions come near it, and memory is kept " * 3 + "for the rest"
+
+
+def test_a_long_line_goes_on_under_its_last_column():
+    first, *others = shell.folded(f"short  line\n{LONG}").splitlines()[1:]
+    assert others and max(map(len, (first, *others))) <= shell.WIDTH
+    assert {len(line) - len(line.lstrip()) for line in others} == {LONG.index("few")}
+    assert " ".join(f"{first} {' '.join(others)}".split()) == " ".join(LONG.split())
+
+
+def test_a_last_column_without_room_goes_below():
+    row = f"{'weights':60}  14.99 GiB  +0.21%  "
+    assert shell.folded(f"{row}a table of rotations is no parameter").splitlines() == [
+        row.rstrip(),
+        "    a table of rotations is no parameter",
+    ]
+
+
+def test_a_long_line_without_columns_is_set_in_a_little():
+    line = "many words of one sentence " * 6
+    assert shell.folded(line).splitlines()[1][:3] in ("  " + word[0] for word in line.split())
+    assert shell.folded("x" * 100) == "x" * 100  # a word is not broken
+
+
+def test_a_table_is_as_narrow_as_a_page():
+    config = BOOK / "samples"
+    lines = shell.ran("costlib kv config.json --tokens 20000", config).splitlines()
+    assert max(map(len, lines[lines.index(next(x for x in lines if x.startswith("layers"))) :][:4])) <= shell.WIDTH
 
 
 @pytest.mark.parametrize(

@@ -282,3 +282,12 @@ def test_prices_of_deepseek_reproduce_its_revenue():
     hit, miss, out = quantity("342e9 token"), quantity("266e9 token"), quantity("168e9 token")
     revenue = hit * price.cached_input + miss * price.input + out * price.output
     assert revenue.m_as("USD") == pytest.approx(562_027, rel=2e-4)
+
+
+def test_the_hires_of_an_accelerator_are_its_own():
+    for name in catalog.names("accelerator"):
+        hires = catalog.hires(catalog.part("accelerator", name).title)
+        assert {price.rpartition("-")[0].rpartition("-")[0] for price in hires} <= {name}
+        assert all(catalog.part("price", price).hire for price in hires)
+    assert catalog.hires("NVIDIA H200 SXM 141 GB") == ["h200-sxm-hyperstack-2026"]
+    assert catalog.hires("NVIDIA L4 24 GB") == catalog.hires("no such card") == []

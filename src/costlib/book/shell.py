@@ -5,17 +5,20 @@ import contextlib
 import re
 import shlex
 import sys
+import textwrap
 from unittest import mock
 
 from typer.testing import CliRunner
 
-from costlib.cli import app
+from costlib.cli import app, printed
 
-__all__ = ["download", "framed", "ran"]
+__all__ = ["download", "folded", "framed", "ran"]
+
+WIDTH = 88  # columns of code that a page has room for
 
 
 def ran(command, folder):
-    """What a command of costlib prints.
+    """What a command of costlib prints, its tables as narrow as a page.
 
     Parameters
     ----------
@@ -36,11 +39,38 @@ def ran(command, folder):
         If it ends without an answer: with the command, and what it printed.
     """
     words = shlex.split(command)
-    with contextlib.chdir(folder), mock.patch.object(sys, "argv", words):  # a sheet says what it was made by
+    as_typed = mock.patch.object(sys, "argv", words)  # a sheet says what it was made by
+    narrow = mock.patch.object(printed, "WIDTH", WIDTH)
+    with contextlib.chdir(folder), as_typed, narrow:
         done = CliRunner().invoke(app, words[1:], catch_exceptions=False)
     if done.exit_code:
         raise RuntimeError(f"{command}: {done.output}")
     return done.stdout
+
+
+def folded(text):
+    """Text whose long lines go on below: under the start of their last column, or with it, where it has no room.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+    """
+    return "\n".join(_folded(line) for line in text.splitlines())
+
+
+def _folded(line):
+    if len(line) <= WIDTH:
+        return line
+    kept = {"replace_whitespace": False, "break_long_words": False, "break_on_hyphens": False}
+    last = max((gap.end() for gap in re.finditer(r"(?<=\S)  +", line)), default=2)
+    if last > 2 / 3 * WIDTH:  # too little room beside the other columns
+        below = textwrap.fill(line[last:], WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4, **kept)
+        return f"{line[:last].rstrip()}\n{below}"
+    return textwrap.fill(line, WIDTH, subsequent_indent=" " * last, **kept)
 
 
 def download(name, kind, text):

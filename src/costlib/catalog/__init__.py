@@ -14,7 +14,7 @@ from costlib.hardware import Accelerator, Link, Node, Price
 from costlib.model import Model
 from costlib.schema import InputError, Origin, build, nearest
 
-__all__ = ["KINDS", "names", "part"]
+__all__ = ["KINDS", "hires", "names", "part"]
 
 KINDS = {"model": Model, "accelerator": Accelerator, "node": Node, "link": Link, "price": Price}
 
@@ -43,6 +43,23 @@ def part(kind, name):
     source, own, notes = entry.pop("source"), entry.pop("sources", {}), entry.pop("notes", {})
     origin = {field: _origin(own.get(field, source), notes.get(field, "")) for field in entry}
     return build(KINDS[kind], entry, f"catalog/{kind}s.toml [{name}]", origin)
+
+
+def hires(title):
+    """Names of the prices at which an accelerator is hired.
+
+    Parameters
+    ----------
+    title : str
+        Of the accelerator, as the catalog has it.
+
+    Returns
+    -------
+    list of str
+        In the catalog's order; empty where it has none.
+    """
+    named = tuple(f"{name}-" for name in names("accelerator") if part("accelerator", name).title == title)
+    return [name for name in names("price") if name.startswith(named) and part("price", name).hire is not None]
 
 
 def _origin(source, note):
