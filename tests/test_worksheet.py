@@ -1451,7 +1451,7 @@ def test_a_notebook_without_nbformat_says_what_it_needs(run, files, monkeypatch)
     monkeypatch.setitem(sys.modules, "nbformat", None)
     code, out, err = run(files / "config.json", "--accelerator", "h100-sxm", "--format", "notebook")
     assert (code, out) == (2, "")
-    assert "a notebook needs nbformat; install the extra: pip install 'costlib[notebook]'" in err
+    assert "a notebook needs nbformat; install the extra notebook: pip install '.[notebook]' in costlib's folder" in err
 
 
 def test_an_unknown_accelerator_is_refused(run, files):

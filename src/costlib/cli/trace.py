@@ -83,7 +83,9 @@ def _traces():
     try:
         from costlib import traces
     except ModuleNotFoundError as error:
-        raise InputError(f"traces need {error.name}; install the extra: pip install 'costlib[trace]'") from None
+        raise InputError(
+            f"traces need {error.name}; install the extra trace: pip install '.[trace]' in costlib's folder"
+        ) from None
     return traces
 
 

@@ -306,7 +306,9 @@ def _text(sheet, format):
     except ModuleNotFoundError as error:
         from costlib.schema import InputError
 
-        raise InputError(f"a notebook needs {error.name}; install the extra: pip install 'costlib[notebook]'") from None
+        raise InputError(
+            f"a notebook needs {error.name}; install the extra notebook: pip install '.[notebook]' in costlib's folder"
+        ) from None
 
 
 def _write(text, path):

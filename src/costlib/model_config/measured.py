@@ -87,7 +87,9 @@ def measured(table, lengths, dtype="bfloat16"):
         import torch
         import transformers
     except ImportError:
-        raise InputError("measuring runs the public model code; install it: pip install 'costlib[measure]'") from None
+        raise InputError(
+            "measuring runs the public model code; install the extra measure: pip install '.[measure]' in costlib's folder"
+        ) from None
     transformers.logging.set_verbosity_error()
     try:
         model = _built(table, getattr(torch, dtype))

@@ -378,7 +378,7 @@ def _in_hub(repository):
     except ImportError:
         raise InputError(
             f"{repository}: no such file, and not in the local cache of Hugging Face; "
-            "to fetch it, install the extra: pip install 'costlib[hub]'"
+            "to fetch it, install the extra hub: pip install '.[hub]' in costlib's folder"
         ) from None
     try:
         return Path(huggingface_hub.hf_hub_download(repository, "config.json"))
