@@ -291,3 +291,10 @@ def test_the_hires_of_an_accelerator_are_its_own():
         assert all(catalog.part("price", price).hire for price in hires)
     assert catalog.hires("NVIDIA H200 SXM 141 GB") == ["h200-sxm-hyperstack-2026"]
     assert catalog.hires("NVIDIA L4 24 GB") == catalog.hires("no such card") == []
+
+
+def test_a_name_that_begins_alike_is_another_accelerator(monkeypatch):
+    prices = catalog._file("prices")
+    monkeypatch.setitem(prices, "l40s-2026", prices["h100-pcie-runpod-2026"])
+    assert catalog.hires("NVIDIA L40S 48 GB") == ["l40s-2026"]
+    assert catalog.hires("NVIDIA L4 24 GB") == []

@@ -689,15 +689,15 @@ def test_the_weights_of_another_models_log_do_not_stand_for_those_that_are_not_k
         worksheet(bare, "h100-sxm", log=log)
 
 
-def of_a_quantised_file(layers=80, cache=2560, file_type="Q4_K - Medium"):
+def of_a_quantised_file(layers=80, cache=2560, file_type="Q4_K - Medium", on_card=20005, in_main=20711):
     """The log of llama.cpp with a file of 4.8 bits a weight, half of the layers in main memory."""
     return logs.read(
         f"""\
 print_info: file type   = {file_type}
 print_info: file size   = 39.59 GiB (4.82 BPW)
 print_info: general.name     = Meta Llama 3.1 70B
-load_tensors:        CUDA0 model buffer size = 20005.00 MiB
-load_tensors:   CPU_Mapped model buffer size = 20711.00 MiB
+load_tensors:        CUDA0 model buffer size = {on_card}.00 MiB
+load_tensors:   CPU_Mapped model buffer size = {in_main}.00 MiB
 llama_context: n_seq_max     = 1
 llama_context: n_ctx         = 8192
 llama_context: n_ubatch      = 512
@@ -728,6 +728,7 @@ def test_less_weight_is_no_other_model_where_the_log_is_of_a_quantised_file():
     "changed, given, why",
     [
         ({"layers": 32, "cache": 1024}, {}, "as its cache is 40 % of what is predicted"),
+        ({"on_card": 2000, "in_main": 2000}, {}, "whose weights are 4.19 GB, not 141 GB"),
         ({"file_type": "BF16"}, {}, "whose weights are 42.7 GB, not 141 GB"),
         ({}, {"weights": quantity("75 GB")}, "whose weights are 42.7 GB, not 75 GB"),
     ],
