@@ -88,7 +88,8 @@ def measured(table, lengths, dtype="bfloat16"):
         import transformers
     except ImportError:
         raise InputError(
-            "measuring runs the public model code; install the extra measure: pip install '.[measure]' in costlib's folder"
+            "measuring runs the public model code; "
+            "install the extra measure: pip install '.[measure]' in costlib's folder"
         ) from None
     transformers.logging.set_verbosity_error()
     try:

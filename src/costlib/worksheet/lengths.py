@@ -185,9 +185,13 @@ def _says(found, p99, low, high, cap):
 def _cut(found, cap):
     """Whether long sessions look cut off, and whether by this cap."""
     cut, heap = found.cut_off(), found.share_above(found.maximum - 1)
-    looks = {None: "It cannot be told whether long sessions are cut off", False: "Long sessions do not look cut off"}
     near = "" if cut.near is None else f" near {show(_tokens(round(cut.near)), digits=3)}"
-    yield f"{looks.get(cut.looks, f'Long sessions look cut off{near}')}: {cut.why}."
+    looks = {
+        None: "It cannot be told whether long sessions are cut off",
+        False: f"Long sessions may be cut off{near}" if cut.may else "Long sessions do not look cut off",
+        True: f"Long sessions look cut off{near}",
+    }
+    yield f"{looks[cut.looks]}: {cut.why}."
     ends = [end for end in (cut.looks and cut.near, heap >= HEAP and found.maximum) if end]
     if any(abs(end / cap.m_as("token") - 1) <= AT_CAP for end in ends):
         yield "They end at the cap: how long they would be without it, the trace does not say."
