@@ -53,6 +53,7 @@ class Summary:
     session_rate: Quantity | None
     growth: Growth | None
     rule: str
+    alone: bool  # nothing joins requests: each is counted as a session
     columns: Mapping[str, str]
     rows: int
     rejected: Mapping[str, int]
@@ -121,6 +122,7 @@ def _summary(trace):
         session_scv=starts and starts.scv,
         session_rate=Quantity(starts.rate, "1/s") if starts and starts.rate else None,
         growth=growth,
+        alone=trace.alone,
         rule=f"{counted(lengths.count, 'request')}, {ALONE}" if trace.alone else trace.rule,
         columns=trace.columns,
         rows=checks.rows,

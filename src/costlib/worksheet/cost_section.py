@@ -124,7 +124,7 @@ def _prices(costs, accelerator):
 
 def _hires(accelerator):
     """The catalog's prices of an accelerator's hire, to choose from."""
-    names = [name for name in catalog.names("price") if name.startswith(accelerator)]
+    names = catalog.hires(catalog.part("accelerator", accelerator).title)
     return f": {', '.join(names)}" if names else ""
 
 

@@ -335,7 +335,7 @@ def _of_trace(trace):
 
 def _of_requests(trace):
     """Whether a trace does not say which requests make a session."""
-    return trace is not None and trace.rule.startswith("none")
+    return trace is not None and trace.alone
 
 
 def _of_log(log, field, default=None):
