@@ -264,12 +264,12 @@ def test_without_the_public_code_the_answer_is_printed_all_the_same(run, answer,
     asked = "kv", LLAMA, "--tokens", "10"
     code, out, err = run(*asked, "--measure")
     assert (code, out) == (2, run(*asked)[1])
-    assert "costlib: not measured: " in err and "costlib[measure]" in err
+    assert "costlib: not measured: " in err and ".[measure]" in err
     code, out, _ = run(*asked, "--measure", "--json")
     assert (code, json.loads(out)) == (2, {**answer(*asked), "measured": None})
     code, out, err = run("kv", "-", "--tokens", "10", "--measure", stdin=UNKNOWN)
     assert (code, out) == (3, "")
-    assert "costlib: refused: model_type" in err and "costlib[measure]" in err
+    assert "costlib: refused: model_type" in err and ".[measure]" in err
     assert "the exit code is 2" in " ".join(command("kv", "--help").stdout.split())
 
 
