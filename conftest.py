@@ -6,6 +6,7 @@ gets the stated figure as its reference, so it is never compared with its own pa
 """
 
 import ast
+import io
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 
 from costlib.book import MIME
 from costlib.book.stated import rows
+from costlib.cli import main
 from costlib.scenario import VARIABLE
 
 ROOT = Path(__file__).parent
@@ -109,3 +111,18 @@ def build(folder, **environment):
     complaints = [line for line in said.splitlines() if "WARNING" in line or "Error" in line]
     assert (done.returncode, complaints) == (0, []), said[-2000:]
     return folder / "_build" / "html"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """A function that runs the command ``costlib`` here: its exit code, standard output and standard error."""
+
+    def run_here(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["costlib", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return run_here

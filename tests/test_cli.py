@@ -1,6 +1,5 @@
 """The command: what it prints for people and for programs, how it ends, and that no input gives a traceback."""
 
-import io
 import json
 import os
 import re
@@ -20,7 +19,7 @@ import costlib
 from conftest import BOOK
 from costlib import catalog
 from costlib.book.stated import rows
-from costlib.cli import main, printed
+from costlib.cli import printed
 from costlib.cli.kv import NAMES
 from costlib.cli.show import ROWS, derived, formulas
 from costlib.model_config import oracle, read
@@ -40,21 +39,6 @@ NEMOTRON = str(CONFIGS / "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8.json")
 @pytest.fixture(autouse=True)
 def no_scenario_of_the_readers(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """A function that runs the command here: its exit code, standard output and standard error."""
-
-    def run_here(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["costlib", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run_here
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ same format with figures that were seen in a log that cannot be cited.
 """
 
 import contextlib
+import functools
 import io
 import itertools
 import json
 import math
 import random
 import re
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from costlib.cli import main
 from costlib.logs import compared, fitted, lines_of, point, read
 from costlib.logs.comparison import AS_PREDICTED
 from costlib.logs.lines import LONGEST
@@ -1522,18 +1521,9 @@ def test_a_format_that_is_not_known_is_asked_for():
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """A function that runs the command here: its exit code, standard output and standard error."""
-
-    def run_here(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["costlib", "log", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run_here
+def run(run):
+    """A function that runs ``costlib log``, as that of all tests does ``costlib``."""
+    return functools.partial(run, "log")
 
 
 @pytest.fixture

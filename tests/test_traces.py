@@ -1,6 +1,7 @@
 """Traces: every row counted, columns as guessed, statistics against independent calculations and published figures."""
 
 import csv
+import functools
 import gzip
 import hashlib
 import io
@@ -31,7 +32,6 @@ from scipy import stats
 
 from costlib import traces
 from costlib.arguments import ArgumentError
-from costlib.cli import main
 from costlib.schema import InputError
 from costlib.traces import csv_files, engine, prefixes, sources, statistics
 from costlib.traces.columns import ALIASES, SESSION_ALIASES, chosen, plain
@@ -70,18 +70,9 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """A function that runs ``costlib trace`` here: its exit code, standard output and standard error."""
-
-    def run_here(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["costlib", "trace", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run_here
+def run(run):
+    """A function that runs ``costlib trace``, as that of all tests does ``costlib``."""
+    return functools.partial(run, "trace")
 
 
 def table_of(rows):

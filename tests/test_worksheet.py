@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import io
 import json
 import math
@@ -21,7 +22,7 @@ from typer.testing import CliRunner
 from costlib import catalog, logs, traces
 from costlib.arguments import ArgumentError
 from costlib.book.llama_cpp import Case, write
-from costlib.cli import app, main
+from costlib.cli import app
 from costlib.model_config import Refused, read, read_table
 from costlib.model_config.engines import sglang
 from costlib.model_config.precision import precision_of
@@ -1210,18 +1211,9 @@ def test_a_model_of_a_gguf_file_is_read_from_there_again(small):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """A function that runs the command here: its exit code, standard output and standard error."""
-
-    def run_here(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["costlib", "worksheet", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run_here
+def run(run):
+    """A function that runs ``costlib worksheet``, as that of all tests does ``costlib``."""
+    return functools.partial(run, "worksheet")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pint
 
-__all__ = ["Quantity", "UnitError", "maximum", "minimum", "quantity", "show", "ureg"]
+__all__ = ["Quantity", "UnitError", "counted", "maximum", "minimum", "quantity", "show", "ureg"]
 
 
 class UnitError(ValueError):
@@ -158,6 +158,11 @@ def show(value, unit=None, digits=3):
     number = significant(value.magnitude, digits)
     name = unit_name(value.units, plural=number != "1")
     return f"{number} {name}".strip()
+
+
+def counted(number, one, many=None):
+    """A whole number of things that are no unit, in words: '1 row', '1,952 blocks', '2 entries'."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def significant(number, digits):

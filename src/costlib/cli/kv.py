@@ -108,13 +108,13 @@ def _parameters(model):
 
 def _cache(cache, tokens, precision):
     """What attending layers of one kind keep, and how that comes about."""
-    from costlib.units import Quantity, show
+    from costlib.units import Quantity, counted, show
 
     element = show(precision if cache.precision is None else Quantity(cache.precision, "byte/element"), digits=5)
     entry = f"{cache.heads} × ({cache.key_dim} + {cache.value_dim})"
     count = int(cache.entries(tokens).m_as("token"))
     one_each = cache.stride == 1 or cache.remainder
-    entries = _counted(count, "token") if one_each else _counted(count, "entry", "entries")
+    entries = counted(count, "token") if one_each else counted(count, "entry", "entries")
     stored = "" if cache.precision is None else f" in {element}"
     return {
         "kind": cache.kind,
@@ -127,18 +127,16 @@ def _cache(cache, tokens, precision):
 
 def _kept(cache, tokens, entries):
     """Of which tokens a cache keeps entries."""
+    from costlib.units import counted
+
     if cache.remainder and not entries:
         return "no token"
     kept = entries if cache.remainder else tokens if cache.window is None else min(tokens, cache.window)
     last = "the last " if cache.window or cache.remainder else ""
-    those = "the last token" if last and kept == 1 else last + _counted(kept, "token")
+    those = "the last token" if last and kept == 1 else last + counted(kept, "token")
     if cache.stride > 1 and not cache.remainder:
         return f"every {cache.stride} of {those}"
     return f"each of {those}" if kept > 1 else those
-
-
-def _counted(number, one, many=None):
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _state(state):

@@ -227,12 +227,13 @@ def _growth(growth):
 def _blocks(answer, explain):
     """The answer for people, in blocks."""
     from costlib.cli.printed import listed, table, wrapped
+    from costlib.units import counted
 
     yield _headline(answer)
     yield table(_columns_read(answer), ["read as", "column"])
     yield from listed("Not read", [_rejected(answer, reason, explain) for reason in answer["rejected"]])
     if not answer["sessions_are_requests"]:
-        yield f"{_counted(answer['sessions'], 'session')}; what makes one: {answer['session_rule']}"
+        yield f"{counted(answer['sessions'], 'session')}; what makes one: {answer['session_rule']}"
     yield _lengths(answer)
     if answer["cap"]:
         yield wrapped(_verdict(answer["cap"]))
@@ -246,8 +247,10 @@ def _blocks(answer, explain):
 
 
 def _headline(answer):
+    from costlib.units import counted
+
     read = answer["rows"] - sum(answer["rejected"].values())
-    head = f"{answer['file']} ({answer['format']}): {_counted(answer['rows'], 'row')}, of which {read:,} are read"
+    head = f"{answer['file']} ({answer['format']}): {counted(answer['rows'], 'row')}, of which {read:,} are read"
     return f"{head}: {answer['session_rule']}" if answer["sessions_are_requests"] else head
 
 
@@ -259,14 +262,12 @@ def _columns_read(answer):
     return list(columns.items())
 
 
-def _counted(number, one):
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
-
-
 def _rejected(answer, reason, explain):
+    from costlib.units import counted
+
     example = answer["examples"].get(reason)
     shown = f", as in {example!r}" if example and explain else ""
-    return f"{_counted(answer['rejected'][reason], 'row')}: {reason}{shown}"
+    return f"{counted(answer['rejected'][reason], 'row')}: {reason}{shown}"
 
 
 def _lengths(answer):
@@ -288,7 +289,9 @@ def _tokens(value):
 
 
 def _too_few(row, one):
-    return f"needs {_counted(row['sessions_wanted'], one)}"
+    from costlib.units import counted
+
+    return f"needs {counted(row['sessions_wanted'], one)}"
 
 
 def _verdict(cap):

@@ -21,7 +21,7 @@ from costlib.traces.statistics import (
     waits,
 )
 from costlib.traces.trace import ALONE, Trace, of_table
-from costlib.units import Quantity
+from costlib.units import Quantity, counted
 
 __all__ = ["Summary", "summary"]
 
@@ -260,8 +260,3 @@ def _doubles(trace, sessions, growth):
             f"{counted(same.rows, 'session')} in {counted(same.groups, 'group')} agree in requests, length and sums of "
             "tokens: near-copies; all are counted, so the intervals are too narrow"
         )
-
-
-def counted(number, one):
-    """A number of things in words."""
-    return f"{number:,} {one}{'' if number == 1 else 's'}"

@@ -64,7 +64,7 @@ def _other_model(cards, log, comparisons, weights_given):
             f"is of another model, whose weights are {show(weights, 'GB', 3)}, not {show(cards.weights.size, 'GB', 3)}"
         )
     for one in comparisons:
-        if one.what != "weights" and abs(one.difference or 0) > FAR and one.explanation.startswith("not explained"):
+        if one.what != "weights" and abs(one.difference or 0) > FAR and not one.closed:
             share = show(Quantity(1 + one.difference, ""), "percent", 3)
             are = "are" if one.what.endswith("s") else "is"
             return f"is of another model, as its {one.what} {are} {share} of what is predicted"
