@@ -25,9 +25,9 @@ from sphinx.util.nodes import make_refnode
 
 import costlib
 from costlib.book import MIME
+from costlib.book.printed import printed
 from costlib.book.stated import rows
 from costlib.scenario import VARIABLE
-from costlib.units import Quantity, show
 
 LOG = logging.getLogger(__name__)
 STATED = "book/stated-values.csv"
@@ -277,20 +277,6 @@ class Resolve(SphinxPostTransform):
         link = make_refnode(self.app.builder, self.env.docname, record["page"], record["key"], child)
         link["classes"].append("val" if record["number"] else "verdict")
         return link
-
-
-def printed(record, form=""):
-    """How a record is printed: as it was stated, or with the digits and unit that a role asks for."""
-    if not form:
-        return record["printed"]
-    if form == "number":
-        return record["printed"].partition(" ")[0]
-    if form == "each":
-        return record["printed"].partition("/")[0]
-    digits, _, unit = form.strip().partition(" ")
-    if not digits.isdigit():
-        digits, unit = record["digits"], form.strip()
-    return show(Quantity(float(record["value"]), record["unit"]), unit or None, int(digits))
 
 
 class value(nodes.inline):
