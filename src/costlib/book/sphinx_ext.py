@@ -318,13 +318,11 @@ def _digest(*files):
 
 def key_caches(app, config):
     """Keep executed notebooks and pages for as long as what they computed from stays the same."""
-    library = [
-        f for f in Path(costlib.__file__).parent.rglob("*") if f.suffix in (".py", ".toml", ".txt", ".json", ".csv")
-    ]
+    suffixes = (".py", ".toml", ".txt", ".json", ".csv", ".log")
+    library = [file for file in Path(costlib.__file__).parent.rglob("*") if file.suffix in suffixes]
     scenario = [Path(_scenario().file)] if _scenario().file else []
     root = Path(app.srcdir)
-    read = (root / "book" / "configs").glob("*.json")
-    computed_from = _digest(*library, *scenario, *read, root / "requirements.txt")
+    computed_from = _digest(*library, *scenario, root / "requirements.txt")
     config.nb_execution_cache_path = str(root / "_build" / ".jupyter_cache" / computed_from)
     config.costlib_state = computed_from + _digest(root / STATED)
 
