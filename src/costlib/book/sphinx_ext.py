@@ -328,10 +328,10 @@ def key_caches(app, config):
     root, book = Path(app.srcdir), Path(__file__).parent
     shows = [Path(__file__), *(book / "live").rglob("*.py"), *(book / "site").rglob("*")]  # no cell imports these
     shows = [file for file in shows if file.is_file() and "__pycache__" not in file.parts]
-    library = [f for f in book.parent.rglob("*") if f.suffix in (".py", ".toml", ".txt", ".json", ".csv")]
+    suffixes = (".py", ".toml", ".txt", ".json", ".csv", ".log")
+    library = [file for file in book.parent.rglob("*") if file.suffix in suffixes]
     scenario = [Path(_scenario().file)] if _scenario().file else []
-    read = (root / "book" / "configs").glob("*.json")
-    computed_from = _digest(*set(library) - set(shows), *scenario, *read, root / "requirements.txt")
+    computed_from = _digest(*set(library) - set(shows), *scenario, root / "requirements.txt")
     config.nb_execution_cache_path = str(root / "_build" / ".jupyter_cache" / computed_from)
     config.costlib_state = computed_from + _digest(*shows, root / STATED)
 
