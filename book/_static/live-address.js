@@ -24,15 +24,14 @@ export function write(given, step) {
 }
 
 /** Have links to other pages of the book carry the inputs, at the moment that they are used. */
-export function carry(given, root, attribute) {
+export function carry(given, attribute) {
+  const root = document.documentElement.dataset.content_root ?? "./";
   const home = new URL(root, location).href;
   const prepare = ({ target }) => {
     const link = target.closest?.("a[href]");
-    if (!link || !link.href.startsWith(home) || link.hasAttribute("download")) return;
-    const elsewhere = link.pathname !== location.pathname;
+    if (!link?.href.startsWith(home) || link.pathname === location.pathname || !/(\.html|\/)$/.test(link.pathname)) return;
     const wanted = carrying(link.href, given());
-    if (elsewhere && /\.html$|\/$/.test(link.pathname) && link.href !== wanted) attribute(link, "href", wanted);
+    if (link.href !== wanted) attribute(link, "href", wanted);
   };
   for (const event of ["pointerdown", "contextmenu", "click", "auxclick"]) addEventListener(event, prepare, true);
-  return (address) => carrying(address, given());
 }

@@ -12,8 +12,11 @@ export function controlOf(control, on) {
   const bar = document.querySelector(".hardware-bar");
   const status = bar.querySelector(".hardware-status");
   const progress = bar.querySelector("progress");
+  const elapsed = bar.querySelector(".hardware-elapsed");
+  const stop = bar.querySelector(".hardware-stop");
+  const back = bar.querySelector(".hardware-back");
   const summary = control.querySelector("summary");
-  let typing, announcing;
+  let typing, announcing, counting;
   let step = true; // whether the next change is a step of its own in the history
 
   const want = (field) => {
@@ -39,8 +42,8 @@ export function controlOf(control, on) {
     on.reset();
   });
   control.querySelector(".hardware-copy").addEventListener("click", on.copy);
-  bar.querySelector(".hardware-stop").addEventListener("click", on.stop);
-  bar.querySelector(".hardware-back").addEventListener("click", on.reset);
+  stop.addEventListener("click", on.stop);
+  back.addEventListener("click", on.reset);
   control.hidden = false;
 
   function say(text) {
@@ -91,8 +94,23 @@ export function controlOf(control, on) {
       status.dataset.label = label;
     },
 
+    /** Say what goes on, and for how long already; nothing ends it. */
+    counting(label) {
+      clearInterval(counting);
+      elapsed.textContent = "";
+      if (!label) return;
+      say(label);
+      const begun = Date.now();
+      const tell = () => {
+        progress.hidden = false;
+        progress.removeAttribute("value");
+        elapsed.textContent = ` ${Math.round((Date.now() - begun) / 1000)} s`;
+      };
+      counting = setInterval(tell, 1000);
+    },
+
     /** What the page shows now. */
-    shows({ inputs, running, changed }) {
+    shows({ inputs, running, yours }) {
       const named = Object.entries(inputs).map(([key, text]) => {
         const field = fields.find(({ name }) => name === key);
         const chosen = field?.selectedOptions?.[0]?.text;
@@ -100,9 +118,9 @@ export function controlOf(control, on) {
       });
       summary.querySelector(".live-inputs")?.remove();
       if (named.length) summary.append(inputsOf(named.join(", ")));
-      bar.querySelector(".hardware-stop").hidden = !running;
-      bar.querySelector(".hardware-back").hidden = !changed;
-      document.documentElement.classList.toggle("live-yours", changed);
+      stop.hidden = !running;
+      back.hidden = !yours;
+      document.documentElement.classList.toggle("live-yours", yours);
     },
 
     file(text) {

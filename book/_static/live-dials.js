@@ -18,23 +18,27 @@ export function stepped(number, steps, { step, low, high }) {
 }
 
 function ladder(step) {
-  if (step === "doubling") return Array.from({ length: 64 }, (_, i) => 2 ** i);
-  return [0, ...Array.from({ length: 25 }, (_, i) => [1, 2, 5].map((first) => Number(`${first}e${i - 9}`))).flat()];
+  if (step === "doubling") return Array.from({ length: 46 }, (_, i) => 2 ** (i - 6));
+  return [0, ...Array.from({ length: 24 }, (_, i) => [1, 2, 5].map((first) => Number(`${first}e${i - 9}`))).flat()];
 }
 
 /**
  * @param {HTMLElement[]} fields Of the control.
- * @param {object} on What to call: `turn(key, text, step)`, `follow(address)`.
+ * @param {function} want Called with a field's name, its new text, and whether this is a step of its own.
  */
-export function dials(fields, on) {
-  for (const data of document.querySelectorAll("data[data-dial]")) {
+export function dialsOf(fields, want) {
+  const made = [];
+  for (const data of document.querySelectorAll("a > data[data-dial]")) {
     const field = fields.find(({ name }) => name === data.dataset.dial);
-    const link = data.closest("a");
-    if (field?.dataset.step && link) dial(link, data, field, on);
+    if (field?.dataset.step) made.push(dial(data.parentElement, data, field, want));
   }
+  return {
+    /** The page shows what was asked for, or will not: dials say what their values say. */
+    settle: () => made.forEach((tell) => tell()),
+  };
 }
 
-function dial(link, data, field, on) {
+function dial(link, data, field, want) {
   const { step, unit } = field.dataset;
   const limits = { step, low: Number(field.dataset.low), high: Number(field.dataset.high) };
   const address = link.getAttribute("href");
@@ -53,35 +57,44 @@ function dial(link, data, field, on) {
     link.setAttribute(name, value);
   }
   tell();
-  new MutationObserver(tell).observe(data, { childList: true, characterData: true, subtree: true });
 
   function now() {
-    const text = field.value.trim() || field.dataset.published;
-    return Number.parseFloat(text.replaceAll(",", ""));
+    return Number.parseFloat(field.value.trim() || field.dataset.published);
   }
 
   function tell() {
+    delete link.dataset.turned;
     link.setAttribute("aria-valuenow", now());
     link.setAttribute("aria-valuetext", data.textContent);
   }
 
-  function turn(number, own) {
+  function turn(number, step) {
     if (number === now()) return;
-    on.turn(field, number === Number.parseFloat(field.dataset.published) ? "" : `${number} ${unit}`.trim(), own);
-    tell();
+    const text = `${number} ${unit}`.trim();
+    field.value = number === Number.parseFloat(field.dataset.published) ? "" : text;
+    link.dataset.turned = `${number.toLocaleString("en", { maximumSignificantDigits: 9 })} ${unit}`.trim();
+    link.setAttribute("aria-valuenow", number);
+    link.setAttribute("aria-valuetext", link.dataset.turned);
+    want(field.name, field.value, step);
+  }
+
+  function follow() {
+    const shown = new URL(address, location);
+    shown.search = location.search; // the inputs
+    location.assign(shown);
   }
 
   link.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") on.follow(address);
+    if (event.key === "Enter") follow();
     if (!(event.key in KEYS) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     turn(stepped(now(), KEYS[event.key], limits), !event.repeat);
   });
   link.addEventListener("pointerdown", (event) => {
-    if (event.button === 0) press = { x: event.clientX, number: now(), dragged: false };
+    press = event.button === 0 ? { x: event.clientX, number: now(), dragged: false } : null;
   });
   link.addEventListener("pointermove", (event) => {
-    if (!press) return;
+    if (!press || !event.buttons) return;
     const way = event.clientX - press.x;
     const first = !press.dragged;
     if (first && Math.abs(way) < THRESHOLD) return;
@@ -91,11 +104,12 @@ function dial(link, data, field, on) {
     const steps = Math.round(way / PIXELS);
     turn(steps ? stepped(press.number, steps, limits) : press.number, first);
   });
-  for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) {
-    link.addEventListener(end, ({ type }) => {
-      if (press && !press.dragged && type === "pointerup") on.follow(address);
-      press = null;
-      link.classList.remove("live-turning");
-    });
+  for (const end of ["pointerup", "pointercancel"]) {
+    link.addEventListener(end, () => link.classList.remove("live-turning"));
   }
+  link.addEventListener("click", () => {
+    if (!press?.dragged) follow();
+    press = null;
+  });
+  return tell;
 }

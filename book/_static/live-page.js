@@ -188,6 +188,21 @@ export function showNumbers({ values, quotes: texts, tables, outputs, values_sta
     const table = document.getElementById(key);
     if (table) showTable(table, content);
   }
+  article.querySelectorAll("table.ledger").forEach(showLedger);
+}
+
+/** The ledger's verdicts are of the published values; beside a changed one stands the published instead. */
+function showLedger(table) {
+  const changed = [...table.tBodies[0].rows].filter((row) => {
+    const data = row.querySelector("data");
+    const verdict = data.closest("td").nextElementSibling;
+    if (data.matches(".live-changed")) return putText(verdict, `published: ${published(data)}`);
+    restore(verdict);
+    return false;
+  });
+  const caption = table.querySelector(".caption-text");
+  restore(caption);
+  if (changed.length) putText(caption, `${caption.textContent}, of the published values`);
 }
 
 /** A value that could not be computed anew says so. */
@@ -219,8 +234,8 @@ export function showFigure({ key, light, dark, caption, alt, published: back }) 
   figure.classList.toggle("live-changed", changed);
 }
 
-/** Figures that will be drawn anew wait for it; until then they are not what the numbers say. */
-export function await_(keys) {
+/** Figures that are being drawn anew are, until then, not what the numbers say. */
+export function wait(keys) {
   for (const key of keys) {
     const figure = document.getElementById(key);
     if (!figure) continue;
@@ -238,16 +253,22 @@ export function settle(why) {
   }
 }
 
-/** Beside each cell that stays published, why. A cell that takes long has a button in its note. */
-export function showNotes(notes, button) {
-  article.querySelectorAll(".live-stay").forEach((each) => each.remove());
-  for (const [number, { why, text }] of Object.entries(notes)) {
-    const output = cellOf(number)?.querySelector(".cell_output");
-    if (!output || why === "waits" || why === "failed") continue;
-    const note = addition("p", "live-note live-stay", `This still shows the published run. ${text}.`);
-    if (why === "long") note.append(" ", button());
-    output.prepend(note);
+/** Say above the outputs of a cell why they stay; `run`, if it can be had, is what a button does. */
+export function note(number, text, run) {
+  const output = cellOf(number)?.querySelector(".cell_output");
+  if (!output) return;
+  const made = addition("p", "live-note", text);
+  if (run) {
+    const button = made.appendChild(document.createElement("button"));
+    button.type = "button";
+    button.textContent = "Run";
+    button.addEventListener("click", run);
   }
+  output.prepend(made);
+}
+
+export function clearNotes() {
+  article.querySelectorAll(".live-note").forEach((each) => each.remove());
 }
 
 export function figuresInView() {

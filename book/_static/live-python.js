@@ -32,16 +32,17 @@ export class Python {
     this.#next();
   }
 
-  /** Forget what has been asked: answers that still come are of no use. */
+  /** Forget what has been asked, and hear no answers to it; silent wishes, which keep Python in step, are kept. */
   forget() {
-    this.#wishes.clear();
+    for (const [about, wish] of this.#wishes) if (!wish.silent) this.#wishes.delete(about);
     this.#sent.clear();
   }
 
   stop() {
     this.#worker?.terminate();
     this.#worker = this.#asked = null;
-    this.forget();
+    this.#wishes.clear();
+    this.#sent.clear();
   }
 
   #start() {

@@ -115,14 +115,15 @@ const SETUP = `
 import json
 import os
 
-from costlib.book.live.kernel import Kernel
+from costlib.book.live import kernel
 
+os.makedirs("book", exist_ok=True)
 os.chdir("book")
-kernel = Kernel(json.loads(book), page, lambda message: tell(json.dumps(message)))
+kernel = kernel.start(json.loads(book), page, lambda message: tell(json.dumps(message)))
 
 
-def answer(call, arguments):
-    getattr(kernel, call)(*json.loads(arguments))
+def answer(call, given):
+    getattr(kernel, call)(*json.loads(given))
 `;
 
 async function start({ page, live }) {
@@ -132,10 +133,10 @@ async function start({ page, live }) {
   begin(live, [...numbers.files, { file: "book.json" }]);
   const { loadPyodide } = await import(`${live}pyodide.mjs`);
   python = await loadPyodide({ indexURL: live });
-  const book = await (await fetch(`${live}book.json`)).text();
-  python.unpackArchive(await (await fetch(`${live}book.zip`)).arrayBuffer(), "zip", { extractDir: "book" });
   await install(numbers);
   post({ kind: "starting" });
+  python.unpackArchive(await (await fetch(`${live}book.zip`)).arrayBuffer(), "zip", { extractDir: "book" });
+  const book = await (await fetch(`${live}book.json`)).text();
   const given = { book, page, tell: (text) => post(JSON.parse(text)) };
   for (const [name, value] of Object.entries(given)) python.globals.set(name, value);
   python.runPython(SETUP);
@@ -143,9 +144,9 @@ async function start({ page, live }) {
 }
 
 /** Ask the kernel; what it needs of other groups comes beside. */
-function ask({ number, call, arguments: given, needs }) {
+function ask({ request: number, call, given, needs }) {
   request = number;
   answer(call, JSON.stringify(given));
-  post({ kind: "idle" });
-  load(needs);
+  post({ kind: "answered" });
+  if (needs) load(needs);
 }
