@@ -3,6 +3,7 @@
 from costlib.book.live import absent
 from costlib.book.live.cells import Cell, Cells
 from costlib.book.live.running import Result, run
+from costlib.book.live.sameness import same
 
 __all__ = ["Page"]
 
@@ -18,7 +19,7 @@ class Page:
     """
 
     def __init__(self, cells):
-        self.own = [Cell.of(cell["source"], cell["tags"]) for cell in cells]
+        self.own = [Cell(cell["source"], cell["tags"]) for cell in cells]
         self.edited = {}
         self.names = {}
         self._set_up()
@@ -27,6 +28,7 @@ class Page:
         cells = [self.edited.get(number, cell) for number, cell in enumerate(self.own)]
         self.cells = Cells(cells)
         self.results = [None] * len(cells)
+        self.before = {}  # what cells that are to be run again did before
 
     # ------------------------------------------------------------ what makes cells run again
 
@@ -34,7 +36,7 @@ class Page:
         """Put other source into a cell, or its own back. All cells are to be run again."""
         self.edited.pop(number, None)
         if source != self.own[number].source:
-            self.edited[number] = Cell.of(source, self.own[number].tags)
+            self.edited[number] = Cell(source, self.own[number].tags)
         self._set_up()
 
     @property
@@ -43,13 +45,19 @@ class Page:
         return bool(self.edited) or self.cells.unclear
 
     def forget_scenario(self):
-        """What depends on the scenario is to be run again."""
-        if self.whole:
-            self.results = [None] * len(self.results)
-            return
-        known = {number for number, result in enumerate(self.results) if result}
-        for number in self.cells.to_run(self.asking, known):
+        """What may depend on the scenario is to be run again, if what it uses turns out to be different."""
+        asking = {number for number, cell in enumerate(self.cells.all) if cell.loads} | self._seen_asking()
+        again = set(range(len(self.results))) if self.whole else self.cells.to_run(asking)
+        for number in again:
+            if self.results[number]:
+                self.before[number] = self.results[number]
             self.results[number] = None
+        for number in again:
+            if self.cells.remakes[number]:
+                for each in {number} | self.cells.remakes[number]:
+                    self.before.pop(each, None)
+        if self.whole:
+            self.before = {}
 
     def forget(self, *reasons):
         """What could not be run for one of these reasons is to be tried again."""
@@ -57,21 +65,15 @@ class Page:
             if result and result.why in reasons:
                 self.results[number] = None
 
-    @property
-    def asking(self):
-        """Cells that ask for the scenario: by what they say, or because they were seen to."""
-        return {
-            number
-            for number, (cell, result) in enumerate(zip(self.cells.all, self.results, strict=True))
-            if cell.loads or (result and result.asked)
-        }
+    def _seen_asking(self):
+        return {number for number, result in enumerate(self.results) if result and result.asked}
 
     @property
     def live(self):
         """Cells that may show something else than what is published."""
         if self.whole:
             return set(range(len(self.results)))
-        return self.cells.dependents(self.asking)
+        return self.cells.asking({number for number in self._seen_asking() if not self.cells.all[number].loads})
 
     # ------------------------------------------------------------ running
 
@@ -90,31 +92,40 @@ class Page:
         draw : int, optional
             The one cell that draws its figures; others are run without.
         """
-        needed = set(range(len(self.results))) if self.whole and draw is None else self.cells.slice(wanted)
+        needed = self.cells.slice(wanted)
         if draw is not None:
             needed |= self._again(draw)
+        elif self.whole:
+            needed = set(range(len(self.results)))
         to_run = {number for number in needed if self.results[number] is None}
+        changed = {}  # of the cells that ran again, the names to which they gave something else
         self.names.clear()
         self.names["__name__"] = "__main__"
         for number in range(max(to_run, default=-1) + 1):
             if number in to_run:
-                self.results[number] = self._run(number, session, number == draw)
+                before = self.before.pop(number, None)
+                if before and self._stands(number, before, changed):
+                    self.results[number] = before
+                else:
+                    self.results[number] = self._run(number, session, number == draw)
+                    changed[number] = _changed(before, self.results[number])
             self._lay_out(number)
 
-    def _again(self, number):
-        """Let a cell run again, with what it has changed in place. Says which cells that are."""
-        again = {number}
-        if self.results[number] and self.cells.remakes[number]:
-            again = self.cells.to_run({number}, {n for n, result in enumerate(self.results) if result})
-        for each in again:
-            self.results[each] = None
-        return again
+    def _stands(self, number, before, changed):
+        """Whether a cell would do what it did before: it does not ask for the scenario, and uses nothing else."""
+        if before.asked or before.why in ("long", "waits"):
+            return False
+        return not any(
+            writer in changed and (changed[writer] is None or name in changed[writer])
+            for name, writers in self.cells.sources[number].items()
+            for writer in writers
+        )
 
     def _run(self, number, session, draws):
         cell = self.cells.all[number]
         for before in sorted(self.cells.needs[number]):
             if self.results[before] and self.results[before].why:
-                return Result(why=self.results[before].why, text=f"{UNSURE}: {_lower(self.results[before].text)}")
+                return Result(why=self.results[before].why, text=_passed_on(self.results[before].text))
         if cell.long and not session.long:
             return Result(why="long", text=LONG)
         if draws and absent.waits("figures"):
@@ -135,8 +146,7 @@ class Page:
     def _spared(self, number):
         """Names that a cell may or may not write, and does not read: whether it did, one sees by taking them away."""
         cell = self.cells.all[number]
-        read = cell.reads.union(*(self.cells.all[before].later for before in self.cells.needs[number]))
-        return cell.writes - cell.surely - read
+        return cell.writes - cell.surely - self.cells.sources[number].keys()
 
     def namespaces(self):
         """The page's names, and what each cell gave them."""
@@ -159,5 +169,15 @@ class Page:
         self.names.update(result.names)
 
 
-def _lower(sentence):
-    return sentence[:1].lower() + sentence[1:]
+def _changed(before, now):
+    """Names to which a cell gave something else than before; None where all of them may be."""
+    if before is None or before.why or now.why or before.left != now.left:
+        return None
+    return {
+        name for name, value in now.names.items() if name not in before.names or not same(before.names[name], value)
+    }
+
+
+def _passed_on(text):
+    """The reason of a cell, as that of those that depend on it."""
+    return text if text.startswith(UNSURE) else f"{UNSURE}: {text[:1].lower()}{text[1:]}"

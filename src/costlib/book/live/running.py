@@ -4,6 +4,7 @@ import ast
 import contextlib
 import functools
 import io
+import os
 import sys
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -58,18 +59,14 @@ class Session:
         """The surroundings of a cell, for as long as the context lasts."""
         display = ModuleType("IPython.display")
         display.display, display.Markdown, display.HTML = self.display, Markdown, Html
-        patches = [
-            mock.patch.dict(sys.modules, {"IPython": ModuleType("IPython"), "IPython.display": display}),
-            mock.patch.dict("os.environ", {scenario.VARIABLE: self.file}),
-            mock.patch.object(book, "axes", self.axes),
-            mock.patch.object(book, "figure", self.figure),
+        with (
+            _in_place(sys.modules, "IPython.display", display),
+            _in_place(os.environ, scenario.VARIABLE, self.file),
+            mock.patch.multiple(book, axes=self.axes, figure=self.figure),
             mock.patch.object(costlib, "load", self.load),
             mock.patch.object(scenario, "load", self.load),
             contextlib.redirect_stdout(self.printed),
-        ]
-        with contextlib.ExitStack() as stack:
-            for patch in patches:
-                stack.enter_context(patch)
+        ):
             yield
 
     def load(self, path=None):
@@ -103,6 +100,20 @@ class Session:
         self.printed.truncate()
         if text:
             self.shown.append(("stream", text))
+
+
+@contextlib.contextmanager
+def _in_place(mapping, key, value):
+    """Have one entry of a mapping be another for a while; others may come and go."""
+    before = mapping.get(key)
+    mapping[key] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del mapping[key]
+        else:
+            mapping[key] = before
 
 
 class Markdown(str):
