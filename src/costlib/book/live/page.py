@@ -1,5 +1,7 @@
 """The cells of one page, run as a notebook runs them, but only those that have to be."""
 
+from collections import Counter
+
 from costlib.book.live import absent
 from costlib.book.live.cells import Cell, Cells
 from costlib.book.live.running import Result, run
@@ -8,14 +10,15 @@ from costlib.book.live.sameness import same
 __all__ = ["Page"]
 
 LONG = "It takes long, and waits until you ask for it"
-UNSURE = "It uses what another cell on this page could not compute"
+UNSURE = "It uses what another cell could not compute"
 
 
 class Page:
     """The cells of a page, with what each of them gave its names.
 
     Any cell can be run as if all before it had just run: the names are laid out
-    anew, from the first cell up to this one, from what each gave them.
+    anew, from the first cell up to this one, from what each gave them. What a
+    cell has done stands as long as the names that it uses stand for the same.
     """
 
     def __init__(self, cells):
@@ -27,8 +30,9 @@ class Page:
     def _set_up(self):
         cells = [self.edited.get(number, cell) for number, cell in enumerate(self.own)]
         self.cells = Cells(cells)
-        self.results = [None] * len(cells)
-        self.before = {}  # what cells that are to be run again did before
+        self.results = [None] * len(cells)  # None where a cell has not run, or may have to run again
+        self.before = {}  # what the latter did before
+        self.given = Counter()  # how often a cell gave something else to a name, or to all of its names: to None
 
     # ------------------------------------------------------------ what makes cells run again
 
@@ -45,83 +49,130 @@ class Page:
         return bool(self.edited) or self.cells.unclear
 
     def forget_scenario(self):
-        """What may depend on the scenario is to be run again, if what it uses turns out to be different."""
-        asking = {number for number, cell in enumerate(self.cells.all) if cell.loads} | self._seen_asking()
-        again = set(range(len(self.results))) if self.whole else self.cells.to_run(asking)
+        """What depends on the scenario may have to run again."""
+        if self.whole:
+            self._set_up()
+            return
+        again = self.cells.to_run({number for number, cell in enumerate(self.cells.all) if cell.loads} | self._asked())
         for number in again:
-            if self.results[number]:
-                self.before[number] = self.results[number]
-            self.results[number] = None
+            self._forget(number)
         for number in again:
-            if self.cells.remakes[number]:
+            if self.cells.remakes[number]:  # objects that are changed in place are made anew
                 for each in {number} | self.cells.remakes[number]:
                     self.before.pop(each, None)
-        if self.whole:
-            self.before = {}
 
-    def forget(self, *reasons):
-        """What could not be run for one of these reasons is to be tried again."""
+    def forget(self, reason):
+        """What could not be run for this reason is to be tried again."""
         for number, result in enumerate(self.results):
-            if result and result.why in reasons:
+            if result and reason in (result.why, result.undrawn):
                 self.results[number] = None
 
-    def _seen_asking(self):
-        return {number for number, result in enumerate(self.results) if result and result.asked}
+    def _forget(self, number):
+        if self.results[number]:
+            self.before[number] = self.results[number]
+        self.results[number] = None
+
+    def _asked(self):
+        """Cells that were seen to ask for the scenario."""
+        known = [*enumerate(self.results), *self.before.items()]
+        return {number for number, result in known if result and result.asked}
 
     @property
     def live(self):
         """Cells that may show something else than what is published."""
         if self.whole:
             return set(range(len(self.results)))
-        return self.cells.asking({number for number in self._seen_asking() if not self.cells.all[number].loads})
+        return self.cells.asking({number for number in self._asked() if not self.cells.all[number].loads})
 
-    # ------------------------------------------------------------ running
+    # ------------------------------------------------------------ what there is
 
     def numbers(self):
         """Cells that have more to show than a figure."""
         return {number for number, cell in enumerate(self.cells.all) if not cell.draws or cell.keys}
 
-    def run(self, wanted, session, draw=None):
-        """Run those of the wanted cells, and of the cells that they need, that are to be run.
+    def values(self):
+        """The records of what the cells state, by key."""
+        shown = [output for result in self.results if result and not result.why for output in result.shown]
+        return {data["key"]: data for kind, data in shown if kind == "value"}
+
+    def namespaces(self):
+        """The page's names, and what each cell gave them."""
+        known = [*self.results, *self.before.values()]
+        return [self.names, *(result.names for result in known if result)]
+
+    # ------------------------------------------------------------ running
+
+    def run(self, wanted, session):
+        """Run those of the wanted cells, and of the cells that they need, that have to run; figures are not drawn.
 
         Parameters
         ----------
         wanted : set of int
-        session : object
-            What the cells run in, as :func:`costlib.book.live.running.run` takes it.
-        draw : int, optional
-            The one cell that draws its figures; others are run without.
+        session : Session
         """
-        needed = self.cells.slice(wanted)
-        if draw is not None:
-            needed |= self._again(draw)
-        elif self.whole:
-            needed = set(range(len(self.results)))
+        self._run(set(range(len(self.results))) if self.whole else self.cells.slice(wanted), session)
+
+    def draw(self, number, session):
+        """Run a cell and draw its figures, unless they are drawn and stand. Says what became of it.
+
+        Parameters
+        ----------
+        number : int
+        session : Session
+
+        Returns
+        -------
+        Result
+        """
+        plain = self.results[number]
+        if plain and (plain.drawn or plain.why):
+            return plain
+        again = {number}
+        if plain and self.cells.remakes[number]:  # it has changed objects in place, and would once more
+            again = self.cells.to_run({number})
+        for each in again:
+            self.results[each] = None
+        self._run(self.cells.slice(again), session, number)
+        result = self.results[number]
+        if result.why and plain:  # what it computes is known, if not its figure
+            plain.undrawn, plain.drawn = result.why, True
+            self.results[number] = plain
+        return result
+
+    def _run(self, needed, session, drawn=None):
         to_run = {number for number in needed if self.results[number] is None}
-        changed = {}  # of the cells that ran again, the names to which they gave something else
         self.names.clear()
         self.names["__name__"] = "__main__"
         for number in range(max(to_run, default=-1) + 1):
             if number in to_run:
-                before = self.before.pop(number, None)
-                if before and self._stands(number, before, changed):
-                    self.results[number] = before
-                else:
-                    self.results[number] = self._run(number, session, number == draw)
-                    changed[number] = _changed(before, self.results[number])
+                draws = number == drawn or (number in self.edited and not absent.waits("figures"))
+                self._do(number, session, draws)
             self._lay_out(number)
 
-    def _stands(self, number, before, changed):
-        """Whether a cell would do what it did before: it does not ask for the scenario, and uses nothing else."""
-        if before.asked or before.why in ("long", "waits"):
-            return False
-        return not any(
-            writer in changed and (changed[writer] is None or name in changed[writer])
+    def _do(self, number, session, draws):
+        """Run a cell, unless it would do what it did before."""
+        before, uses = self.before.pop(number, None), self._uses(number)
+        if before and before.uses == uses and not before.asked and before.drawn >= draws and before.why not in PASSING:
+            self.results[number] = before
+            return
+        result = self.results[number] = self._attempt(number, session, draws)
+        result.uses = uses
+        if before is None or before.why or result.why or before.left != result.left:
+            self.given[number, None] += 1
+            return
+        for name, value in result.names.items():
+            if name not in before.names or not same(before.names[name], value):
+                self.given[number, name] += 1
+
+    def _uses(self, number):
+        """What stands behind the names that a cell uses: as long as it is equal, so are they."""
+        return [
+            (writer, name, self.given[writer, None], self.given[writer, name])
             for name, writers in self.cells.sources[number].items()
             for writer in writers
-        )
+        ]
 
-    def _run(self, number, session, draws):
+    def _attempt(self, number, session, draws):
         cell = self.cells.all[number]
         for before in sorted(self.cells.needs[number]):
             if self.results[before] and self.results[before].why:
@@ -148,15 +199,6 @@ class Page:
         cell = self.cells.all[number]
         return cell.writes - cell.surely - self.cells.sources[number].keys()
 
-    def namespaces(self):
-        """The page's names, and what each cell gave them."""
-        return [self.names, *(result.names for result in self.results if result)]
-
-    def values(self):
-        """The records of what the cells state, by key."""
-        shown = [output for result in self.results if result and not result.why for output in result.shown]
-        return {data["key"]: data for kind, data in shown if kind == "value"}
-
     def _lay_out(self, number):
         """Give the names what a cell gave them; none where it could not run, so that nobody takes an older one."""
         result, cell = self.results[number], self.cells.all[number]
@@ -169,13 +211,7 @@ class Page:
         self.names.update(result.names)
 
 
-def _changed(before, now):
-    """Names to which a cell gave something else than before; None where all of them may be."""
-    if before is None or before.why or now.why or before.left != now.left:
-        return None
-    return {
-        name for name, value in now.names.items() if name not in before.names or not same(before.names[name], value)
-    }
+PASSING = ("long", "waits")  # reasons that do not last
 
 
 def _passed_on(text):
