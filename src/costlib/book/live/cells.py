@@ -26,6 +26,7 @@ CHANGES_ITSELF = set(
     "popitem popleft put remove resize reverse seed send setdefault sort update write writerow writerows "
     "choice choices exponential gauss integers lognormal normal permutation randint random sample uniform".split()
 )
+ASKS = {"load", "ran"}  # functions by which a cell asks for the scenario, or may: a command does
 CHANGES_ARGUMENT = {"delattr", "heapify", "heappop", "heappush", "next", "setattr", "shuffle"}
 
 
@@ -62,9 +63,13 @@ class Statement:
 
 
 class Cell:
-    """One code cell: its source, its tags, and what its statements say of it."""
+    """One code cell: its source, its tags, and what its statements say of it.
 
-    def __init__(self, source, tags=()):
+    Of a ``tested`` cell it is known that it changes no object of another cell in ways that do not show in its source;
+    of others, a call may change all that it is given.
+    """
+
+    def __init__(self, source, tags=(), tested=True):
         self.source, self.tags = source, tuple(tags)
         self.long = "long" in self.tags  # run only when asked for
         self.keys, self.figures = (), ()  # of the values that it states, and of what it draws
@@ -78,7 +83,7 @@ class Cell:
         except (SyntaxError, ValueError):
             self.unclear = True
             return
-        flow = _Flow(self)
+        flow = _Flow(self, tested)
         self.statements = [flow.run(statement) for statement in tree.body]
         self.unclear = any(statement.unclear for statement in self.statements)
         self.loads = any(statement.loads for statement in self.statements)
@@ -237,8 +242,8 @@ def _changing_arguments(functions):
 class _Flow(ast.NodeVisitor):
     """Walks a cell in the order in which it runs, and notes names."""
 
-    def __init__(self, cell):
-        self.whole = cell
+    def __init__(self, cell, tested):
+        self.whole, self.tested = cell, tested
         self.statement = None  # the statement
         self.bound = set()  # names surely written in it so far
         self.scopes = []  # names of functions and comprehensions around
@@ -293,7 +298,7 @@ class _Flow(ast.NodeVisitor):
             if not self._local(name):
                 self.statement.imports.add(name)
             self._write(name)
-            if alias.name == "load":
+            if alias.name in ASKS:
                 self.statement.loads = True
 
     visit_Import = visit_ImportFrom = _import
@@ -354,6 +359,7 @@ class _Flow(ast.NodeVisitor):
         for node in ast.walk(target):
             if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 self._change(_root(node))
+                self.statement.unclear |= not self.tested and isinstance(node, ast.Attribute)  # of a module, perhaps
         self.visit(target)
 
     # ------------------------------------------------------------ statements, in the order in which they run
@@ -473,10 +479,14 @@ class _Flow(ast.NodeVisitor):
             self._change(_root(node.func.value))
         if name in CHANGES_ARGUMENT and node.args:
             self._change(_root(node.args[0]))
+        if not self.tested:
+            for part in ast.walk(node):
+                if isinstance(part, ast.Name) and part is not node.func:
+                    self._change(part.id)
         for keyword in node.keywords:
             if keyword.arg == "out":
                 self._change(_root(keyword.value))
-        if name == "load":
+        if name in ASKS:
             self.statement.loads = True
         if isinstance(node.func, ast.Name) and name in DRAWS:
             self.whole.draws = True

@@ -44,6 +44,7 @@ class Kernel:
         self.file = os.path.join(os.path.abspath(folder), inputs.FILE)
         self.session = Session()
         self.shown = {}  # what the page shows now, by what it is
+        self.all = False  # whether cells that do not depend on the scenario are run too
         self.edited = None  # the cell whose outputs the page has no place for
         self.renderer = rendering.Renderer(page, self.record)
         self.quotes = list(dict.fromkeys(book["pages"][page]["quotes"]))
@@ -101,6 +102,11 @@ class Kernel:
         self.session.long = True
         self._again("long", figures_first)
 
+    def run_all(self):
+        """Run also the cells that do not depend on the scenario: to see that they give what is published."""
+        self.all = True
+        self._answer(())
+
     def arrived(self, group, figures_first=()):
         """Run what waited for the files of a group, which are there now."""
         absent.arrived(group, [names for page in self.pages.values() for names in page.namespaces()])
@@ -123,9 +129,11 @@ class Kernel:
         return self.book["values"].get(key)
 
     def wanted(self, name):
-        """The cells of a page that are run: all that show more than figures, or those that state what is quoted."""
+        """The cells of a page that are run: those that show more than figures or state what is quoted, where it may be
+        other than what is published."""
         page = self.pages[name]
-        return page.numbers() if name == self.page else page.cells.stating(self.keys)
+        wanted = page.numbers() if name == self.page else page.cells.stating(self.keys)
+        return wanted if self.all else wanted & page.live
 
     # ------------------------------------------------------------ an answer
 
@@ -144,7 +152,7 @@ class Kernel:
         """Cells whose figures may be other than the page shows; those in view first."""
         cells, first = self.own.cells.all, set(figures_first)
         drawing = [number for number in sorted(self.own.live) if cells[number].draws]
-        if not self.session.file and not self.own.whole:  # all is as published
+        if not self.session.file and not self.own.edited:  # all is as published
             self._take_back(key for number in drawing for key in cells[number].figures)
             return []
         return sorted(drawing, key=lambda number: first.isdisjoint(cells[number].figures))
