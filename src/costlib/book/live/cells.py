@@ -120,12 +120,20 @@ class Cells:
         return {number for at, (number, _) in enumerate(self._order) if at in asking or self._needs[at] & asking}
 
     def dependents(self, of):
-        """All cells that are among these or need one of them."""
-        return {number for number, needs in enumerate(self.needs) if number in of or needs & of}
+        """All cells that are among these, or need one that is run with them."""
+        found = set(of)
+        for number, needs in enumerate(self.needs):
+            if needs & found:
+                found.add(number)
+        return found
 
     def slice(self, wanted):
-        """All cells that are wanted or needed by one that is."""
-        return set(wanted).union(*(self.needs[number] for number in wanted))
+        """All cells that are wanted, or needed by one that is: a cell is run with all of its statements."""
+        found, todo = set(), set(wanted)
+        while todo:
+            found |= todo
+            todo = set().union(*(self.needs[number] for number in todo)) - found
+        return found
 
     def to_run(self, changed):
         """What may have to run again where these cells do: they, what depends on them, and what it changes."""
