@@ -21,7 +21,7 @@ def start(book, page, emit, folder="."):
     around = absent.standing_in()
     around.__enter__()
     kernel = Kernel(book, page, emit, folder, at_once=False)
-    kernel.around = around  # which ends when nobody has it any more
+    kernel.around = around  # which would end if nobody kept it
     return kernel
 
 
@@ -51,6 +51,7 @@ class Kernel:
         self.given = {}
         self.session = Session()
         self.shown = {}  # what the page shows now, by what it is
+        self.all = False  # whether cells that do not depend on the scenario are run too
         self.at_once = at_once
         self.to_draw = []  # numbers of cells
         self.edited = None  # the cell whose outputs the page has no place for
@@ -111,6 +112,11 @@ class Kernel:
         self.session.long = True
         self._again("long", figures_first)
 
+    def run_all(self):
+        """Run also the cells that do not depend on the scenario: to see that they give what is published."""
+        self.all = True
+        self._answer(())
+
     def arrived(self, group, figures_first=()):
         """Run what waited for the files of a group, which are there now."""
         absent.arrived(group, [names for page in self.pages.values() for names in page.namespaces()])
@@ -133,9 +139,11 @@ class Kernel:
         return self.book["values"].get(key)
 
     def wanted(self, name):
-        """The cells of a page that are run: all that show more than figures, or those that state what is quoted."""
+        """The cells of a page that are run: those that show more than figures or state what is quoted, where it may be
+        other than what is published."""
         page = self.pages[name]
-        return page.numbers() if name == self.page else page.cells.stating(self.keys)
+        wanted = page.numbers() if name == self.page else page.cells.stating(self.keys)
+        return wanted if self.all else wanted & page.live
 
     # ------------------------------------------------------------ an answer
 
@@ -164,7 +172,7 @@ class Kernel:
         """Cells whose figures may be other than the page shows; those in view first."""
         cells, first = self.own.cells.all, set(figures_first)
         drawing = [number for number in sorted(self.own.live) if cells[number].draws]
-        if not self.session.file and not self.own.whole:  # all is as published
+        if not self.session.file and not self.own.edited:  # all is as published
             self._take_back(key for number in drawing for key in cells[number].figures)
             return []
         return sorted(drawing, key=lambda number: first.isdisjoint(cells[number].figures))
