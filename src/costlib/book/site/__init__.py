@@ -17,5 +17,7 @@ def setup(app):
     app.connect("config-inited", assets.prepare)
     app.connect("html-page-context", control.add, priority=900)  # after the theme has filled the page's context
     app.connect("build-finished", data.write)
-    app.connect("build-finished", policy.write, priority=900)  # after every page is there, the redirect to the first too
+    app.connect(
+        "build-finished", policy.write, priority=900
+    )  # after every page is there, the redirect to the first too
     return {"version": costlib.__version__, "parallel_read_safe": True, "parallel_write_safe": True}
