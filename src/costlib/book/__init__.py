@@ -10,12 +10,14 @@ list it in the ledger.
 import html
 import json
 import re
+from pathlib import Path
 
 from costlib.book.style import axes, dark, svg
 from costlib.units import Quantity, show
 
-__all__ = ["MIME", "axes", "cited", "figure", "show", "state", "table"]
+__all__ = ["FILES", "MIME", "axes", "cited", "figure", "show", "state", "table"]
 
+FILES = Path(__file__).parent  # of what pages read: model files in configs, a log and a model in samples, scenarios
 MIME = {kind: f"application/vnd.costlib.{kind}+json" for kind in ("value", "figure", "table")}
 
 

@@ -25,9 +25,9 @@ from sphinx.util.nodes import make_refnode
 
 import costlib
 from costlib.book import MIME
+from costlib.book.printed import printed
 from costlib.book.stated import rows
 from costlib.scenario import VARIABLE
-from costlib.units import Quantity, show
 
 LOG = logging.getLogger(__name__)
 STATED = "book/stated-values.csv"
@@ -279,20 +279,6 @@ class Resolve(SphinxPostTransform):
         return link
 
 
-def printed(record, form=""):
-    """How a record is printed: as it was stated, or with the digits and unit that a role asks for."""
-    if not form:
-        return record["printed"]
-    if form == "number":
-        return record["printed"].partition(" ")[0]
-    if form == "each":
-        return record["printed"].partition("/")[0]
-    digits, _, unit = form.strip().partition(" ")
-    if not digits.isdigit():
-        digits, unit = record["digits"], form.strip()
-    return show(Quantity(float(record["value"]), record["unit"]), unit or None, int(digits))
-
-
 class value(nodes.inline):
     """A printed value, with its number at full precision beside it."""
 
@@ -342,10 +328,10 @@ def key_caches(app, config):
     root, book = Path(app.srcdir), Path(__file__).parent
     shows = [Path(__file__), *(book / "live").rglob("*.py"), *(book / "site").rglob("*")]  # no cell imports these
     shows = [file for file in shows if file.is_file() and "__pycache__" not in file.parts]
-    library = [f for f in book.parent.rglob("*") if f.suffix in (".py", ".toml", ".txt", ".json", ".csv")]
+    suffixes = (".py", ".toml", ".txt", ".json", ".csv", ".log")
+    library = [file for file in book.parent.rglob("*") if file.suffix in suffixes]
     scenario = [Path(_scenario().file)] if _scenario().file else []
-    read = (root / "book" / "configs").glob("*.json")
-    computed_from = _digest(*set(library) - set(shows), *scenario, *read, root / "requirements.txt")
+    computed_from = _digest(*set(library) - set(shows), *scenario, root / "requirements.txt")
     config.nb_execution_cache_path = str(root / "_build" / ".jupyter_cache" / computed_from)
     config.costlib_state = computed_from + _digest(*shows, root / STATED)
 
