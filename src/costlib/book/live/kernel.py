@@ -136,24 +136,18 @@ class Kernel:
             for name in self.pages:
                 self.pages[name].run(self.wanted(name), self.session)
             self._emit_numbers()
-            for cell in self._to_draw(figures_first):
-                self.own.run({cell}, self.session, draw=cell)
-                self._emit_figures(cell)
+            for number in self._to_draw(figures_first):
+                self._emit_figures(number, self.own.draw(number, self.session))
         self.emit({"kind": "done"})
 
     def _to_draw(self, figures_first):
         """Cells whose figures may be other than the page shows; those in view first."""
         cells, first = self.own.cells.all, set(figures_first)
-        as_published = not self.session.file and not self.own.whole
-        found = []
-        for number in sorted(self.own.live):
-            result = self.own.results[number]
-            if cells[number].draws and not (result and (result.drawn or result.why)):
-                if as_published:
-                    self._take_back(cells[number].figures)
-                else:
-                    found.append(number)
-        return sorted(found, key=lambda number: first.isdisjoint(cells[number].figures))
+        drawing = [number for number in sorted(self.own.live) if cells[number].draws]
+        if not self.session.file and not self.own.whole:  # all is as published
+            self._take_back(key for number in drawing for key in cells[number].figures)
+            return []
+        return sorted(drawing, key=lambda number: first.isdisjoint(cells[number].figures))
 
     def _take_back(self, keys):
         """Have the page show its published figures again."""
@@ -161,11 +155,10 @@ class Kernel:
             if self.shown.pop(("figure", key), None):
                 self.emit({"kind": "figure", "key": key, "published": True})
 
-    def _emit_figures(self, cell):
-        result = self.own.results[cell]
+    def _emit_figures(self, number, result):
         if result.why:
-            self.emit({"kind": "stays", "cell": cell, "why": result.why, "text": result.text})
-            self._take_back(self.own.cells.all[cell].figures)
+            self._take_back(self.own.cells.all[number].figures)
+            self.emit({"kind": "stays", "cell": number, "why": result.why, "text": result.text})
         for kind, data in result.shown:
             if kind == "figure":
                 picture = {name: data[name] for name in ("key", "light", "dark", "alt")}
