@@ -35,7 +35,7 @@ function cell(number, element, code, on) {
   const [edit, run, restore] = ["Edit", "Run", "Restore"].map((name) => button(name, number));
   run.hidden = restore.hidden = true;
   bar.append(edit, run, restore);
-  code.after(bar);
+  code.append(bar);
   let source = published.text;
   let writing = null;
 

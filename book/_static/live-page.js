@@ -253,10 +253,19 @@ export function settle(why) {
   }
 }
 
-/** Say above the outputs of a cell why they stay; `run`, if it can be had, is what a button does. */
-export function note(number, text, run) {
+/** No figure waits any longer: what was not drawn anew is as it was. */
+export function drawn() {
+  for (const figure of article.querySelectorAll("figure.live-waits")) {
+    figure.classList.remove("live-waits");
+    figure.removeAttribute("aria-busy");
+  }
+}
+
+/** Say above the outputs of a cell why they stay; `run`, where it can be had, is what a button does. */
+export function stay(number, text, run) {
   const output = cellOf(number)?.querySelector(".cell_output");
   if (!output) return;
+  output.querySelectorAll("figure.live-waits").forEach(({ id }) => showFigure({ key: id, published: true }));
   const made = addition("p", "live-note", text);
   if (run) {
     const button = made.appendChild(document.createElement("button"));
