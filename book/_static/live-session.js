@@ -81,8 +81,8 @@ export function begin({ details, control, cells, dials }) {
       python.ask({ about: "reset", call: "change", given: [{}], silent: true });
     }
     wanted = {};
-    publish();
     control.fill({});
+    publish();
     address.write({}, true);
     control.say("The page shows the published values.");
     update();
