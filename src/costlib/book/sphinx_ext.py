@@ -37,10 +37,10 @@ STATED = "book/stated-values.csv"
 
 
 class Values(Domain):
-    """The values that the pages publish, by key; which page quotes which; and the code cells of each page."""
+    """The values that the pages publish, by key; which page quotes which, and how; the code cells of each page."""
 
     name, label = "cost", "Values"
-    initial_data = {"values": {}, "quotes": {}, "pages": {}}  # key -> record; page -> keys; page -> cells and states
+    initial_data = {"values": {}, "quotes": {}, "pages": {}}  # key -> record; page -> quotes; page -> cells and states
     data_version = 2
 
     @property
@@ -181,7 +181,7 @@ class Val(SphinxRole):
 
 def _quote(env, key, shows="value", **attributes):
     quotes = env.get_domain("cost").data["quotes"].setdefault(env.docname, set())
-    quotes.update(attributes.get("keys", [key]))
+    quotes.update(attributes.get("keys", [f"{key}:{form}" if (form := attributes.get("form")) else key]))
     return quoted("", nodes.Text("…"), key=key, shows=shows, **attributes)
 
 
@@ -342,7 +342,8 @@ def pages_to_rewrite(app, env):
     before, now = domain.data.get("written", {}), {key: dict(record) for key, record in domain.values.items()}
     domain.data["written"] = now
     changed = {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
-    return [page for page, keys in domain.data["quotes"].items() if keys & changed] if before else []
+    quoted = {page: {quote.partition(":")[0] for quote in quotes} for page, quotes in domain.data["quotes"].items()}
+    return [page for page, keys in quoted.items() if keys & changed] if before else []
 
 
 def write_cells(app, error):
