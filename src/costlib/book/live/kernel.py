@@ -18,8 +18,11 @@ __all__ = ["Kernel", "start", "values"]
 
 def start(book, page, emit, folder="."):
     """A kernel in a browser, with stand-ins for what is not there. The modules of the pages are imported after this."""
-    absent.standing_in().__enter__()
-    return Kernel(book, page, emit, folder, at_once=False)
+    around = absent.standing_in()
+    around.__enter__()
+    kernel = Kernel(book, page, emit, folder, at_once=False)
+    kernel.around = around  # which would end if nobody kept it
+    return kernel
 
 
 class Kernel:
