@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 from pathlib import Path
 
 from costlib.book import FILES, show
@@ -24,13 +25,15 @@ def files():
     Raises
     ------
     InputError
-        If two files have the same name, so that nobody could tell them apart.
+        If two files have the same name, so that nobody could tell them apart, or a name that a page cannot show.
     """
     given = os.environ.get(VARIABLE)
     compared = map(Path, given.split(os.pathsep)) if given else sorted(FILES.glob("scenarios/*.toml"))
     own = load().file
     found = {}
     for file in [*([Path(own)] if own else []), *compared]:
+        if not re.fullmatch(r"[\w.+ -]+", file.stem):
+            raise InputError(f"{file}: a name with other than letters, digits and - _ . +; wanted one without")
         other = found.setdefault(file.stem, file)
         if other.resolve() != file.resolve():
             raise InputError(f"{file}: is called {file.stem!r}, as {other} is; wanted names that differ")

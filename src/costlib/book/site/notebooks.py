@@ -142,6 +142,9 @@ class Text:
     def write_ledger(self, *_):
         return "The ledger, of every figure that the sources state beside the one computed, stands on the page."
 
+    def write_comparison(self, *_):
+        return "The tables, of every value of every page in each scenario, stand on the page."
+
     def write_list_table(self, caption, token):
         """A list of lists as a table, its first row the header."""
         body = re.sub(r"^:[\w-]+:.*\n", "", token.content, flags=re.MULTILINE)
@@ -191,9 +194,3 @@ class Text:
         beside = "" if page == self.page else f"{Path(page).name}.ipynb"
         heading = f"#{title.replace(' ', '-')}" if anchor and title and anchor not in self.values else ""
         return f"[{text}]({beside}{heading})" if beside or heading else text
-
-
-def setup(app):
-    app.connect("html-page-context", offer)
-    app.connect("build-finished", write)
-    return {"version": costlib.__version__, "parallel_read_safe": True, "parallel_write_safe": True}
