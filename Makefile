@@ -57,7 +57,7 @@ bench: $(INSTALLED)
 oracle: $(INSTALLED)
 	@$(BIN)/python -c 'import torch, transformers' 2>/dev/null || \
 	  { echo "Wanted torch and transformers: $(BIN)/pip install -e '.[measure]'"; exit 1; }
-	@$(BIN)/python -m costlib.model_config.oracle book/configs/*.json
+	@$(BIN)/python -m costlib.model_config.oracle src/costlib/book/configs/*.json
 	@$(BIN)/python tests/build_parameters.py
 
 spark: $(INSTALLED)

@@ -3,16 +3,16 @@
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
 from compared import timed
+
+from costlib.book import FILES
 
 TARGET = 0.8  # seconds
 REPEATS = 9
 
-BOOK = Path(__file__).parents[1] / "book"
-CONFIG = str(BOOK / "configs/openai--gpt-oss-120b.json")
-SAMPLES = [str(BOOK / "samples" / name) for name in ("config.json", "vllm.log")]
+CONFIG = str(FILES / "configs/openai--gpt-oss-120b.json")
+SAMPLES = [str(FILES / "samples" / name) for name in ("config.json", "vllm.log")]
 COMMANDS = {
     "--version": ["--version"],
     "kv": ["kv", CONFIG, "--explain"],

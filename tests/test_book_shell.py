@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from conftest import BOOK
-from costlib.book import shell
+from costlib.book import FILES, shell
 from costlib.schema import InputError
 
 SHEET = """# a model on 1 × a card
@@ -57,7 +56,7 @@ def test_a_long_line_without_columns_is_set_in_a_little():
 
 
 def test_a_table_is_as_narrow_as_a_page():
-    config = BOOK / "samples"
+    config = FILES / "samples"
     lines = shell.ran("costlib kv config.json --tokens 20000", config).splitlines()
     assert max(map(len, lines[lines.index(next(x for x in lines if x.startswith("layers"))) :][:4])) <= shell.WIDTH
 

@@ -18,6 +18,7 @@ import pytest
 import costlib
 from conftest import BOOK
 from costlib import catalog
+from costlib.book import FILES
 from costlib.book.stated import rows
 from costlib.cli import printed
 from costlib.cli.kv import NAMES
@@ -29,7 +30,7 @@ from costlib.model_config.rank import Rank
 from costlib.scenario import VARIABLE, load
 from costlib.units import Quantity, quantity
 
-CONFIGS = Path(__file__).parents[1] / "book" / "configs"
+CONFIGS = FILES / "configs"
 LLAMA = str(CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json")
 GPT_OSS = str(CONFIGS / "openai--gpt-oss-120b.json")
 GEMMA = str(CONFIGS / "google--gemma-4-26B-A4B.json")
@@ -851,9 +852,9 @@ def test_the_readme_shows_what_the_command_prints(run, monkeypatch):
 
 
 def test_the_readme_leads_to_a_filled_worksheet(run, monkeypatch, tmp_path):
-    shutil.copytree(Path(__file__).parents[1] / "book/samples", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(FILES / "samples", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    for line in re.search(r"cd book/samples\n((?:.*\n)+?)```", README)[1].splitlines():
+    for line in re.search(r"&& cd tried\n((?:.*\n)+?)```", README)[1].splitlines():
         program, *arguments = line.split()
         if program == "python":
             subprocess.run([sys.executable, *arguments], check=True)

@@ -15,12 +15,12 @@ import random
 import re
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from costlib.book import FILES
 from costlib.logs import compared, fitted, lines_of, point, read
 from costlib.logs.comparison import AS_PREDICTED
 from costlib.logs.lines import LONGEST
@@ -32,7 +32,7 @@ from costlib.model_config.precision import precision_of
 from costlib.schema import InputError
 from costlib.units import Quantity, quantity
 
-CONFIGS = Path(__file__).parents[1] / "book" / "configs"
+CONFIGS = FILES / "configs"
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 
 

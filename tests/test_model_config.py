@@ -3,16 +3,16 @@
 import io
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
 from costlib.arguments import ArgumentError
+from costlib.book import FILES
 from costlib.model_config import InputError, Refused, engines, families, oracle, read, read_table, sources
 from costlib.model_config.fields import could_matter
 from costlib.units import Quantity, quantity, show
 
-CONFIGS = Path(__file__).parents[1] / "book" / "configs"
+CONFIGS = FILES / "configs"
 LLAMA = {
     "model_type": "llama",
     "num_hidden_layers": 32,

@@ -10,12 +10,12 @@ import math
 import os
 from collections import defaultdict
 from copy import deepcopy
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from costlib.book import FILES
 from costlib.model_config import InputError, engines, read, read_table
 from costlib.model_config.llama_cpp import llama_cpp
 from costlib.model_config.sources import known
@@ -29,7 +29,7 @@ many = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
-FOLDER = Path(__file__).parents[1] / "book" / "configs"
+FOLDER = FILES / "configs"
 CONFIGS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 LENGTHS = (1, 4097, 10_000_000)
 TWO_BYTES = Quantity(2.0, "byte/element")

@@ -9,10 +9,10 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from costlib.book import FILES
 from costlib.book import cases as published
 from costlib.book.cases import CASES, PREDICTIONS
 from costlib.kv_cache import block_precision
@@ -25,7 +25,7 @@ from costlib.serving import decode_time, node_step_time, prefill_time, weights_r
 from costlib.speculation import speedup, tokens_per_pass
 from costlib.units import Quantity, quantity
 
-CONFIGS = Path(__file__).parents[1] / "book" / "configs"
+CONFIGS = FILES / "configs"
 ONE_TOKEN = quantity("1 token")
 BYTE = quantity("1 B/parameter")
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

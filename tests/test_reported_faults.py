@@ -7,13 +7,13 @@ complains of is none that comes out. The address of each stands in its test.
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from gguf import GGUFWriter
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from costlib.book import FILES
 from costlib.model_config import engines, read_table
 from costlib.model_config import read as read_file
 from costlib.model_config.precision import precision_of
@@ -25,7 +25,7 @@ from costlib.units import Quantity, quantity, show
 TWO_BYTES = quantity("2 B/element")
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 
-CONFIGS = Path(__file__).parents[1] / "book" / "configs"
+CONFIGS = FILES / "configs"
 # Grouped heads and nothing else; of the first, the public code takes width over heads where none is declared.
 DERIVED = ["llama", "mistral", "mixtral", "olmo2", "granite", "nemotron", "cohere", "stablelm"]
 GQA = [*DERIVED, "qwen3", "glm4"]

@@ -9,7 +9,6 @@ import math
 import os
 import re
 import sys
-from pathlib import Path
 
 import nbformat
 import numpy as np
@@ -21,6 +20,7 @@ from typer.testing import CliRunner
 
 from costlib import catalog, logs, traces
 from costlib.arguments import ArgumentError
+from costlib.book import FILES
 from costlib.book.llama_cpp import Case, write
 from costlib.cli import app
 from costlib.model_config import Refused, read, read_table
@@ -37,7 +37,7 @@ from costlib.worksheet.table import cell
 
 steady = settings(derandomize=True, deadline=None, max_examples=30)
 
-CONFIGS = Path(__file__).parents[1] / "book" / "configs"
+CONFIGS = FILES / "configs"
 LLAMA = CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json"
 GEMMA = CONFIGS / "google--gemma-4-26B-A4B.json"
 NEMOTRON = CONFIGS / "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8.json"

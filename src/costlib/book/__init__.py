@@ -10,16 +10,18 @@ list it in the ledger.
 import html
 import json
 import re
+from pathlib import Path
 
 from costlib.book.style import axes, dark, svg
 from costlib.units import Quantity, show
 
-__all__ = ["MIME", "axes", "cited", "figure", "show", "state", "table"]
+__all__ = ["FILES", "MIME", "axes", "cited", "figure", "show", "state", "table"]
 
+FILES = Path(__file__).parent  # of what pages read: model files in configs, a log and a model in samples, scenarios
 MIME = {kind: f"application/vnd.costlib.{kind}+json" for kind in ("value", "figure", "table")}
 
 
-def state(key, value, unit=None, digits=3):
+def state(key, value, unit=None, digits=3, dial=None):
     """Publish a value under a key: the anchor on the page, and the name by which it is quoted and cited.
 
     Parameters
@@ -33,10 +35,13 @@ def state(key, value, unit=None, digits=3):
         Unit to print in.
     digits : int
         Significant digits to print.
+    dial : str, optional
+        The field of a scenario file that the value is, such as ``"workload.context"``:
+        on a live page, the reader turns it where it is quoted.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", key):
         raise ValueError(f"key {key!r}; wanted lower-case words joined by hyphens, as in 'ridge-point'")
-    record = record_of(value, unit, digits)
+    record = record_of(value, unit, digits) | ({"dial": dial} if dial else {})
     _publish("value", {"key": key, **record}, f"{key} = {record['printed']}")
 
 

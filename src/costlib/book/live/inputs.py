@@ -1,0 +1,260 @@
+"""What a reader may change: the fields of the control, the scenario file that they make, and what is wrong with them.
+
+Inputs are texts by field; a field is a part of a scenario, as in ``model``, or
+a value of a part, as in ``workload.context``. Any value of a scenario may be
+one; :data:`FIELDS` are those that the control shows.
+"""
+
+import dataclasses
+import json
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from costlib import catalog, scenario
+from costlib.schema import InputError, nearest, read
+
+__all__ = ["FIELDS", "FILE", "Field", "load", "problems", "scenario_text", "stepped"]
+
+FILE = "mine.toml"  # the reader's file, by name
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of the control: chosen from the catalog, or typed with a unit.
+
+    ``step`` says how a dial goes: ``"doubling"`` or ``"1-2-5"``; empty where there is none.
+    """
+
+    key: str
+    label: str
+    group: str
+    step: str = ""
+
+    @property
+    def choices(self):
+        """Pairs of a name and what it is called; empty where a value is typed. The published one has an empty name."""
+        part, dot, _ = self.key.partition(".")
+        if not dot:
+            kind = part.removeprefix("host_")
+            catalogued = [(name, catalog.part(kind, name).title) for name in catalog.names(kind)]
+            return [("", getattr(_reference(), part).title), *catalogued]
+        return [(option, option) for option in _schema(self.key).get("options", ())]
+
+    @property
+    def published(self):
+        """The published value, as it would be typed; empty for a part."""
+        part, dot, name = self.key.partition(".")
+        return typed(getattr(getattr(_reference(), part), name)) if dot else ""
+
+    @property
+    def unit(self):
+        """In which the published value is typed, and a dial goes."""
+        return self.published.partition(" ")[2]
+
+    @property
+    def limits(self):
+        """The least and the most, in its unit; None where no number is wanted."""
+        schema = _schema(self.key)
+        return (schema["low"].m_as(self.unit), schema["high"].m_as(self.unit)) if "low" in schema else None
+
+
+RUNS, ON, ASKED = "What runs", "What it runs on", "What is asked of it"
+FIELDS = [
+    Field("model", "Model", RUNS),
+    Field("precision.weights", "Weight", RUNS, "doubling"),
+    Field("precision.kv_cache", "Element of the KV cache", RUNS, "doubling"),
+    Field("precision.arithmetic", "Arithmetic", RUNS),
+    Field("accelerator", "Accelerator", ON),
+    Field("node", "Node", ON),
+    Field("node.accelerators", "Accelerators in the node", ON, "doubling"),
+    Field("reserve.weights", "Weight, as it lies in memory", ON, "doubling"),
+    Field("reserve.runtime", "Runtime and activations", ON, "1-2-5"),
+    Field("workload.context", "Context", ASKED, "doubling"),
+    Field("workload.prompt", "Prompt", ASKED, "doubling"),
+    Field("workload.output", "Output", ASKED, "doubling"),
+    Field("workload.batch", "Streams decoded together", ASKED, "doubling"),
+    Field("workload.token_rate", "Output rate of a stream", ASKED, "1-2-5"),
+    Field("workload.start_rate", "Trajectories started", ASKED, "1-2-5"),
+    Field("workload.turns", "Turns of a trajectory", ASKED, "1-2-5"),
+    Field("workload.model_time", "Model time of a turn", ASKED, "1-2-5"),
+    Field("workload.tool_time", "Tool time of a turn", ASKED, "1-2-5"),
+]
+_BY_KEY = {field.key: field for field in FIELDS}
+
+
+def _reference():
+    return scenario.load(scenario.REFERENCE)
+
+
+def _schema(key):
+    """What the scenario's schema says of a value; nothing of a whole part, or of what it does not know."""
+    part, _, name = key.partition(".")
+    if part not in scenario.PARTS:
+        return {}
+    return next((f.metadata for f in dataclasses.fields(scenario.PARTS[part]) if f.name == name), {})
+
+
+def typed(value):
+    """A value as a reader would type it, to the last digit."""
+    if isinstance(value, str):
+        return value
+    return f"{float(value.magnitude):.15g} {value.units:~C}".strip()
+
+
+def stepped(key, text, direction):
+    """The value a step above or below, as text; the same where a limit is reached.
+
+    Parameters
+    ----------
+    key : str
+        Of a field with a step.
+    text : str
+        The value as typed; the published one where it is empty.
+    direction : int
+        1 or -1.
+
+    Raises
+    ------
+    InputError
+        If the text is no such value.
+    """
+    field = _BY_KEY[key]
+    part, _, name = key.partition(".")
+    value = read(scenario.PARTS[part], {name: text or field.published}, "")[name]
+    number, (low, high) = value.m_as(field.unit), field.limits
+    further = [
+        rung for rung in _RUNGS[field.step] if low <= rung <= high and direction * (rung - number) > 1e-9 * number
+    ]
+    if not further:
+        return text
+    return f"{min(further, key=lambda rung: abs(rung - number)):.15g} {field.unit}".strip()
+
+
+_RUNGS = {
+    "doubling": [2.0**i for i in range(-6, 40)],
+    "1-2-5": [0.0, *(float(f"{first}e{power}") for power in range(-9, 15) for first in (1, 2, 5))],
+}
+
+
+# ---------------------------------------------------------------- the reader's file
+
+
+def scenario_text(inputs):
+    """The scenario file that these inputs make, as TOML.
+
+    Parameters
+    ----------
+    inputs : dict of str to str
+        Texts by field; an empty one is left as published.
+
+    Returns
+    -------
+    str
+        Empty without inputs.
+    """
+    given = {key: text.strip() for key, text in inputs.items() if text.strip()}
+    chosen = {key: text for key, text in given.items() if "." not in key}
+    changed = {}
+    for key, text in given.items():
+        part, dot, name = key.partition(".")
+        if dot:
+            changed.setdefault(part, {})[name] = text
+    lines = [f"{_bare(part)} = {_quoted(text)}" for part, text in chosen.items() if part not in changed]
+    for part, values in changed.items():
+        values = ({"from": chosen[part]} if part in chosen else {}) | values
+        lines += ["", f"[{_bare(part)}]", *(f"{_bare(name)} = {_quoted(text)}" for name, text in values.items())]
+    return "\n".join(lines).strip() + "\n" if lines else ""
+
+
+def _quoted(text):
+    """A basic string of TOML: as JSON has it, but for one control character and for halves of characters."""
+    whole = text.encode("utf-8", "replace").decode()
+    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _bare(key):
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key)
+
+
+def load(inputs):
+    """The scenario that these inputs make.
+
+    Raises
+    ------
+    InputError
+        As :func:`costlib.scenario.load`.
+    """
+    text = scenario_text(inputs)
+    if not text:
+        return _reference()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, FILE)
+        file.write_text(text, encoding="utf-8")
+        return scenario.load(file)
+
+
+# ---------------------------------------------------------------- what is wrong
+
+
+def problems(inputs):
+    """What is wrong with inputs: a sentence for each field at fault.
+
+    A field whose own text cannot be used is at fault. Where all can be, but not
+    together, it is the last one without which they can.
+
+    Parameters
+    ----------
+    inputs : dict of str to str
+        The one that was set last, last.
+
+    Returns
+    -------
+    dict of str to str
+        Empty where nothing is.
+    """
+    given = {key: text for key, text in inputs.items() if text.strip()}
+    alone = {key: _sentence(fault, key) for key, text in given.items() if (fault := _alone(key, text))}
+    if alone:
+        return alone
+    fault = _together(given)
+    if not fault:
+        return {}
+    for key in reversed(given):
+        if not _together({other: text for other, text in given.items() if other != key}):
+            return {key: _sentence(fault, key)}
+    last = list(given)[-1]
+    return {last: _sentence(fault, last)}
+
+
+def _alone(key, text):
+    """Why a field's text cannot be used, whatever the others are; None where it can."""
+    part, dot, name = key.partition(".")
+    try:
+        if part not in scenario.PARTS:
+            return f"unknown key {key!r}; {nearest(part, scenario.PARTS)}"
+        if dot and name not in ("from", "source", "notes"):
+            read(scenario.PARTS[part], {name: text.strip()}, "")
+        elif not dot and part.removeprefix("host_") in catalog.KINDS:
+            catalog.part(part.removeprefix("host_"), text.strip())
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _together(inputs):
+    try:
+        load(inputs)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _sentence(message, key):
+    """A message of the loader without what stands beside it: the file, the field."""
+    message = re.sub(rf"^(\S*{re.escape(FILE)})?:? *", "", message)
+    part, _, name = key.partition(".")
+    message = re.sub(rf"^(\[{re.escape(part)}\]:? *)?({re.escape(name or part)}( = |: ))?", "", message.strip())
+    message = message.replace("; set [precision] arithmetic", "; choose another arithmetic")
+    return message[:1].upper() + message[1:]

@@ -1,0 +1,289 @@
+"""What the reader's browser asks of Python: change the scenario, edit a cell, run what takes long.
+
+Answers are messages, plain data. ``numbers`` says what of the page is different
+from what it shows now, ``figure`` brings a picture, ``done`` ends the answer.
+"""
+
+import os
+from dataclasses import replace
+
+from costlib import scenario
+from costlib.book.live import absent, inputs, rendering
+from costlib.book.live.page import Page
+from costlib.book.live.running import Session
+from costlib.book.printed import printed
+
+__all__ = ["Kernel", "start", "values"]
+
+
+def start(book, page, emit, folder="."):
+    """A kernel in a browser, with stand-ins for what is not there. The modules of the pages are imported after this."""
+    absent.standing_in().__enter__()
+    return Kernel(book, page, emit, folder)
+
+
+class Kernel:
+    """One page in a reader's browser.
+
+    It is run in the folder of the pages, whose files the cells read.
+
+    Parameters
+    ----------
+    book : dict
+        As ``book.json`` has it.
+    page : str
+        The page that is shown.
+    emit : callable
+        Takes each message.
+    folder : str
+        Where the reader's file is written.
+    """
+
+    def __init__(self, book, page, emit, folder="."):
+        self.book, self.page, self.emit = book, page, emit
+        self.file = os.path.join(os.path.abspath(folder), inputs.FILE)
+        self.session = Session()
+        self.shown = {}  # what the page shows now, by what it is
+        self.edited = None  # the cell whose outputs the page has no place for
+        self.renderer = rendering.Renderer(page, self.record)
+        self.quotes = list(dict.fromkeys(book["pages"][page]["quotes"]))
+        self.keys = {quote.partition(":")[0] for quote in self.quotes}
+        self.pages = {name: Page(book["pages"][name]["cells"]) for name in self._concerned()}
+        self.own = self.pages[page]
+
+    def _concerned(self):
+        homes = [self.book["values"][key]["page"] for key in self.keys if key in self.book["values"]]
+        return dict.fromkeys([self.page, *sorted(homes)])
+
+    # ------------------------------------------------------------ what the page asks
+
+    def change(self, given, figures_first=()):
+        """Run what these inputs change, figures in view first; or say why they cannot be used, and change nothing.
+
+        Parameters
+        ----------
+        given : dict of str to str
+            Texts by field, the one that was set last, last.
+        figures_first : iterable of str
+            Keys of figures.
+        """
+        given = {key: text for key, text in given.items() if text.strip()}
+        try:
+            case = inputs.load(given)
+        except inputs.InputError:
+            self.emit({"kind": "refused", "problems": inputs.problems(given)})
+            return
+        if given:
+            with open(self.file, "w", encoding="utf-8") as file:
+                file.write(inputs.scenario_text(given))
+        self.use(replace(case, file=self.file if given else ""))
+        self._answer(figures_first)
+
+    def use(self, case):
+        """Take a scenario for the one that the cells ask for."""
+        self.session.scenario, self.session.file = case, case.file
+        self.session.long = False
+        for page in self.pages.values():
+            page.forget_scenario()
+
+    def edit(self, cell, source, figures_first=()):
+        """Run the page with another source of a cell."""
+        self.own.edit(cell, source)
+        self.edited = cell
+        self._answer(figures_first)
+
+    def restore(self, cell, figures_first=()):
+        """Run the page with the cell's own source."""
+        self.edit(cell, self.book["pages"][self.page]["cells"][cell]["source"], figures_first)
+
+    def run_long(self, figures_first=()):
+        """Run the cells that take long."""
+        self.session.long = True
+        self._again("long", figures_first)
+
+    def arrived(self, group, figures_first=()):
+        """Run what waited for the files of a group, which are there now."""
+        absent.arrived(group, [names for page in self.pages.values() for names in page.namespaces()])
+        self._again("waits", figures_first)
+
+    def _again(self, reason, figures_first):
+        for page in self.pages.values():
+            page.forget(reason)
+        if self.session.scenario is not None:
+            self._answer(figures_first)
+
+    # ------------------------------------------------------------ values
+
+    def record(self, key):
+        """A value as it is now: as computed, or as published where it stays so. None where no page states it."""
+        home = self.book["values"].get(key, {}).get("page", self.page)
+        for name in dict.fromkeys([self.page, home]):
+            if name in self.pages and (found := self.pages[name].values().get(key)):
+                return found | {"page": name}
+        return self.book["values"].get(key)
+
+    def wanted(self, name):
+        """The cells of a page that are run: all that show more than figures, or those that state what is quoted."""
+        page = self.pages[name]
+        return page.numbers() if name == self.page else page.cells.stating(self.keys)
+
+    # ------------------------------------------------------------ an answer
+
+    def _answer(self, figures_first):
+        if self.session.scenario is None:
+            self.use(inputs.load({}))
+        with self.session.around():
+            for name in self.pages:
+                self.pages[name].run(self.wanted(name), self.session)
+            self._emit_numbers()
+            for cell in self._to_draw(figures_first):
+                self.own.run({cell}, self.session, draw=cell)
+                self._emit_figures(cell)
+        self.emit({"kind": "done"})
+
+    def _to_draw(self, figures_first):
+        """Cells whose figures may be other than the page shows; those in view first."""
+        cells, first = self.own.cells.all, set(figures_first)
+        as_published = not self.session.file and not self.own.whole
+        found = []
+        for number in sorted(self.own.live):
+            result = self.own.results[number]
+            if cells[number].draws and not (result and (result.drawn or result.why)):
+                if as_published:
+                    self._take_back(cells[number].figures)
+                else:
+                    found.append(number)
+        return sorted(found, key=lambda number: first.isdisjoint(cells[number].figures))
+
+    def _take_back(self, keys):
+        """Have the page show its published figures again."""
+        for key in keys:
+            if self.shown.pop(("figure", key), None):
+                self.emit({"kind": "figure", "key": key, "published": True})
+
+    def _emit_figures(self, cell):
+        result = self.own.results[cell]
+        if result.why:
+            self.emit({"kind": "stays", "cell": cell, "why": result.why, "text": result.text})
+            self._take_back(self.own.cells.all[cell].figures)
+        for kind, data in result.shown:
+            if kind == "figure":
+                picture = {name: data[name] for name in ("key", "light", "dark", "alt")}
+                picture["caption"] = self.renderer.inline(data["caption"])
+                if self._new(("figure", data["key"]), picture):
+                    self.emit({"kind": "figure", **picture})
+
+    def _emit_numbers(self):
+        results = dict(enumerate(self.own.results))
+        stays = {n: result.text for n, result in results.items() if result and result.why}
+        why = {n: results[n].why for n in stays}
+        if self.edited in stays and why[self.edited] == "failed":
+            self.emit({"kind": "failed", "cell": self.edited, "text": stays[self.edited]})
+        values = self._values()
+        tables, outputs = self._shown()
+        self.emit(
+            {
+                "kind": "numbers",
+                "values": values,
+                "quotes": self._quotes(values),
+                "tables": tables,
+                "outputs": outputs,
+                "stays": stays,
+                "why": why,
+                "values_stay": self._unknown(),
+                "announce": {
+                    "values": len(values),
+                    "tables": len(tables),
+                    "outputs": len(outputs),
+                    "stays": len(stays),
+                    "failed": sum(reason == "failed" for reason in why.values()),
+                },
+            }
+        )
+        self.edited = None
+
+    def _values(self):
+        """Records that the page shows otherwise, its own and those that it quotes."""
+        keys = dict.fromkeys([*self.own.values(), *sorted(self.keys)])
+        records = {key: record for key in keys if (record := self.record(key))}
+        return {key: record for key, record in records.items() if self._new(("value", key), record)}
+
+    def _unknown(self):
+        """Keys that stay as published, since the cell that states them did not run; with the reason."""
+        unknown = {}
+        for name, page in self.pages.items():
+            for number in page.cells.stating(self.keys) if name != self.page else range(len(page.results)):
+                result = page.results[number]
+                if result and result.why:
+                    unknown |= dict.fromkeys(page.cells.all[number].keys, result.text)
+        return unknown
+
+    def _quotes(self, values):
+        """Texts of what the page quotes and what has changed."""
+        changed = [quote for quote in self.quotes if quote.partition(":")[0] in values]
+        texts = {}
+        for quote in changed:
+            key, _, form = quote.partition(":")
+            texts[quote] = printed(values[key], form)
+        return texts
+
+    def _shown(self):
+        """Tables and other outputs of the page's cells that it shows otherwise."""
+        tables, outputs = {}, {}
+        for number in sorted(self.own.live):
+            result = self.own.results[number]
+            if not result or result.why:
+                continue
+            for kind, data in result.shown:
+                if kind == "table" and self._new(("table", data["key"]), rendered := self.renderer.table(data)):
+                    tables[data["key"]] = rendered
+            if number == self.edited or any(kind in ("stream", "plain", "markdown") for kind, _ in result.shown):
+                rendered = "".join(self._output(*output) for output in result.shown)
+                if self._new(("output", number), rendered):
+                    outputs[number] = rendered
+        return tables, outputs
+
+    def _output(self, kind, data):
+        make = {
+            "value": self.renderer.box,
+            "table": self.renderer.whole_table,
+            "figure": lambda data: self.renderer.figure(data["key"]),
+            "stream": rendering.stream,
+            "plain": rendering.plain,
+            "markdown": self.renderer.block,
+        }
+        return make[kind](data)
+
+    def _new(self, what, data):
+        """Whether the page shows something else; it will show this."""
+        if self.shown.get(what) == data:
+            return False
+        self.shown[what] = data
+        return True
+
+
+def values(book, file=None):
+    """All values that the pages compute for a scenario, without what takes long or needs more than Python.
+
+    Parameters
+    ----------
+    book : dict
+        As ``book.json`` has it.
+    file : path-like, optional
+        The scenario's; by default the reference scenario.
+
+    Returns
+    -------
+    dict of str to dict
+        The record of each key, with its page.
+    """
+    session = Session()
+    session.scenario = scenario.load(file or scenario.REFERENCE)
+    session.file = session.scenario.file
+    found = {}
+    with absent.standing_in(absent.NATIVE), session.around():
+        for name, content in book["pages"].items():
+            page = Page(content["cells"])
+            page.run(page.cells.stating({key for cell in page.cells.all for key in cell.keys}), session)
+            found |= {key: record | {"page": name} for key, record in page.values().items()}
+    return found

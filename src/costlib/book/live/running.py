@@ -1,0 +1,177 @@
+"""Runs one cell, and collects what it shows: as a notebook does, without one."""
+
+import ast
+import contextlib
+import functools
+import io
+import sys
+from dataclasses import dataclass, field
+from types import ModuleType
+from unittest import mock
+
+import costlib
+from costlib import book, scenario
+from costlib.book import MIME
+from costlib.book.live import absent, drawing
+from costlib.book.live.rendering import as_text
+
+__all__ = ["Result", "Session", "run"]
+
+KINDS = {mime: kind for kind, mime in MIME.items()}
+
+
+@dataclass
+class Result:
+    """What became of a cell.
+
+    ``names`` are what it gave its names; ``shown`` its outputs, pairs of a kind and its data. Where it did not
+    run, ``why`` is one of ``"waits"``, ``"absent"``, ``"long"`` and ``"failed"``, and ``text`` says it to a reader.
+    """
+
+    names: dict = field(default_factory=dict)
+    shown: list = field(default_factory=list)
+    why: str = ""
+    text: str = ""
+    left: set = field(default_factory=set)  # names that it might have written, and did not
+    asked: bool = False  # for the scenario
+    drawn: bool = False
+
+
+class Session:
+    """What cells run in: a scenario, a place for what they show, and figures that are drawn or not.
+
+    Used as a context, it takes the place of what a notebook has around a cell.
+    """
+
+    def __init__(self):
+        self.scenario = None
+        self.file = ""  # the reader's, empty without one
+        self.long = False  # whether cells that take long are run
+        self.draws = False
+        self.shown = []
+        self.asked = False
+        self.printed = io.StringIO()
+        self._axes, self._figure, self._load = book.axes, book.figure, scenario.load
+
+    @contextlib.contextmanager
+    def around(self):
+        """The surroundings of a cell, for as long as the context lasts."""
+        display = ModuleType("IPython.display")
+        display.display, display.Markdown, display.HTML = self.display, Markdown, Html
+        patches = [
+            mock.patch.dict(sys.modules, {"IPython": ModuleType("IPython"), "IPython.display": display}),
+            mock.patch.dict("os.environ", {scenario.VARIABLE: self.file}),
+            mock.patch.object(book, "axes", self.axes),
+            mock.patch.object(book, "figure", self.figure),
+            mock.patch.object(costlib, "load", self.load),
+            mock.patch.object(scenario, "load", self.load),
+            contextlib.redirect_stdout(self.printed),
+        ]
+        with contextlib.ExitStack() as stack:
+            for patch in patches:
+                stack.enter_context(patch)
+            yield
+
+    def load(self, path=None):
+        """As :func:`costlib.load`; the reader's scenario is loaded once, and noted as asked for."""
+        if path is not None:
+            return self._load(path)
+        self.asked = True
+        return self.scenario
+
+    def axes(self, *args, **options):
+        return (self._axes if self.draws else drawing.axes)(*args, **options)
+
+    def figure(self, *args, **options):
+        if self.draws:
+            self._figure(*args, **options)
+
+    def display(self, *values, raw=False):
+        """As IPython's: bundles of MIME types as they are, anything else as text."""
+        for value in values:
+            self.flush()
+            if not raw:
+                self.shown.append(_kind_of(value))
+                continue
+            kind = next((KINDS[mime] for mime in value if mime in KINDS), None)
+            self.shown.append((kind, value[MIME[kind]]) if kind else ("plain", value.get("text/plain", "")))
+
+    def flush(self):
+        """Put what was printed so far among what is shown."""
+        text = self.printed.getvalue()
+        self.printed.seek(0)
+        self.printed.truncate()
+        if text:
+            self.shown.append(("stream", text))
+
+
+class Markdown(str):
+    """A text in MyST, to be displayed."""
+
+
+class Html(str):
+    """HTML, which is shown as text: what a cell writes gets no further."""
+
+
+def _kind_of(value):
+    if isinstance(value, Markdown):
+        return "markdown", str(value)
+    return "plain", str(value) if isinstance(value, Html) else as_text(value)
+
+
+def run(cell, names, session, draws):
+    """Run a cell in a namespace.
+
+    Parameters
+    ----------
+    cell : Cell
+    names : dict
+        Its namespace, which it changes.
+    session : Session
+        Within its context.
+    draws : bool
+        Whether its figures are drawn.
+
+    Returns
+    -------
+    Result
+        Without the names.
+    """
+    session.draws, session.asked, session.shown = draws, False, []
+    result = Result(drawn=draws)
+    try:
+        body, last = _compiled(cell.source)
+        exec(body, names)
+        if last is not None and (value := eval(last, names)) is not None:
+            session.display(value)
+    except absent.Waiting:
+        result.why, result.text = "waits", absent.WAITS
+    except absent.Absent as what:
+        result.why, result.text = "absent", f"It needs {what}"
+    except (Exception, SystemExit) as error:
+        result.why, result.text = "failed", _said(error)
+    session.flush()
+    result.shown, result.asked = session.shown, session.asked
+    return result
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(source):
+    """The code of a cell, and that of its last expression, whose value is shown; None where it has none."""
+    tree = ast.parse(source)
+    last = None
+    if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";"):
+        last = compile(ast.Expression(tree.body.pop().value), "cell", "eval")
+    return compile(tree, "cell", "exec"), last
+
+
+def _said(error):
+    """An error in a line: of which kind, what it says, and where in the cell."""
+    line = getattr(error, "lineno", None)
+    trace = error.__traceback__
+    while trace:
+        if trace.tb_frame.f_code.co_filename == "cell":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    where = f" (line {line})" if line else ""
+    return f"{type(error).__name__}: {error}{where}"

@@ -1,0 +1,21 @@
+"""What makes the built pages live: Python for the browser, data for it, the control, and the policy they run under.
+
+A second Sphinx extension beside :mod:`costlib.book.sphinx_ext`.
+
+- ``assets`` fetches Pyodide and the packages, locked, checks every file and puts them into the site.
+- ``data`` writes what the page's Python reads: the cells, the values, and the files that cells open.
+- ``control`` puts the form with the hardware above each page.
+- ``policy`` writes into each page which scripts may run, and that nothing comes from elsewhere.
+"""
+
+import costlib
+from costlib.book.site import assets, control, data, policy
+
+
+def setup(app):
+    app.add_config_value("costlib_without", {}, "html")  # group of assets -> why it is not in the site
+    app.connect("config-inited", assets.prepare)
+    app.connect("html-page-context", control.add, priority=900)  # after the theme has filled the page's context
+    app.connect("build-finished", data.write)
+    app.connect("build-finished", policy.write, priority=900)  # after every page is there, the redirect to the first too
+    return {"version": costlib.__version__, "parallel_read_safe": True, "parallel_write_safe": True}
