@@ -40,7 +40,8 @@ class Values(Domain):
     """The values that the pages publish, by key; which page quotes which; and the code cells of each page."""
 
     name, label = "cost", "Values"
-    initial_data = {"values": {}, "quotes": {}, "pages": {}}  # key -> record; page -> keys; page -> cells and states
+    # key -> record; page -> keys, each with the form that it is quoted in; page -> its cells and what they state
+    initial_data = {"values": {}, "quotes": {}, "pages": {}}
     data_version = 2
 
     @property
@@ -181,7 +182,8 @@ class Val(SphinxRole):
 
 def _quote(env, key, shows="value", **attributes):
     quotes = env.get_domain("cost").data["quotes"].setdefault(env.docname, set())
-    quotes.update(attributes.get("keys", [key]))
+    form = attributes.get("form")
+    quotes.update(attributes.get("keys", [f"{key}:{form}" if form else key]))
     return quoted("", nodes.Text("…"), key=key, shows=shows, **attributes)
 
 
@@ -342,7 +344,8 @@ def pages_to_rewrite(app, env):
     before, now = domain.data.get("written", {}), {key: dict(record) for key, record in domain.values.items()}
     domain.data["written"] = now
     changed = {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
-    return [page for page, keys in domain.data["quotes"].items() if keys & changed] if before else []
+    keys = {page: {quote.partition(":")[0] for quote in quotes} for page, quotes in domain.data["quotes"].items()}
+    return [page for page, quoted_keys in keys.items() if quoted_keys & changed] if before else []
 
 
 def write_cells(app, error):
