@@ -5,13 +5,13 @@ import json
 import subprocess
 import sys
 import zipfile
-from types import SimpleNamespace
 
 import pytest
 from sphinx.errors import ExtensionError
 
 from conftest import ROOT
 from costlib.book.site import assets
+from test_book import CONF, TwoPages
 
 LOCK = assets.LOCK.read_text("utf-8")
 VERSIONS = dict(line.split("==") for line in LOCK.replace(" \\", "").splitlines() if "==" in line)
@@ -115,11 +115,15 @@ def test_a_site_of_a_scenario_of_ones_own_is_not_live(tmp_path, monkeypatch):
     assert assets.unavailable(tmp_path) == {"core": "it shows a scenario of its own, mine.toml"}
 
 
-def test_a_strict_build_does_not_fail_on_what_is_missing(caplog):
-    config = SimpleNamespace(costlib_without={"figures": "matplotlib could not be had"})
-    with caplog.at_level("INFO", logger="sphinx.costlib.book.site.assets"):
-        assets.warn(config)
-    assert [record.levelname for record in caplog.records] in ([], ["INFO"])
+def test_a_strict_build_without_a_network_succeeds_and_its_pages_say_why_they_are_not_live(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    pages = TwoPages(tmp_path)
+    pages.write("conf.py", CONF.replace('"costlib.book.sphinx_ext"', '"costlib.book.sphinx_ext", "costlib.book.site"'))
+    said = pages.build("-W")
+    assert "THE SITE IS BUILT WITHOUT LIVE PAGES: the packages" in said
+    for name in ("index", "other"):
+        assert "could not be fetched" in pages.page(name).find("aside", class_="hardware-missing").get_text()
+        assert not pages.page(name).find(id="hardware")
 
 
 # ---------------------------------------------------------------- what the build makes

@@ -7,6 +7,7 @@
 let manifest, python, answer;
 let request = 0; // the number of the request that is being answered
 let turn = Promise.resolve(); // one after the other
+let drawing; // the next figure
 
 onmessage = ({ data }) => inTurn(() => (data.call ? ask(data) : start(data)));
 
@@ -101,7 +102,10 @@ async function load(name) {
   try {
     measure(group(name));
     await install(group(name));
-    inTurn(() => answer("arrived", JSON.stringify([name])));
+    inTurn(() => {
+      answer("arrived", JSON.stringify([name]));
+      draw();
+    });
   } catch (error) {
     beside.delete(name); // it may be asked for again
     post({ kind: "unavailable", group: name, text: error.message });
@@ -122,8 +126,8 @@ os.chdir("book")
 kernel = kernel.start(json.loads(book), page, lambda message: tell(json.dumps(message)))
 
 
-def answer(call, given):
-    getattr(kernel, call)(*json.loads(given))
+def answer(call, given="[]"):
+    return getattr(kernel, call)(*json.loads(given))
 `;
 
 async function start({ page, live }) {
@@ -148,5 +152,12 @@ function ask({ request: number, call, given, needs }) {
   request = number;
   answer(call, JSON.stringify(given));
   post({ kind: "answered" });
+  draw();
   if (needs) load(needs);
+}
+
+/** Figures are drawn one by one, so that what is newer comes first. */
+function draw() {
+  clearTimeout(drawing);
+  drawing = setTimeout(() => inTurn(() => answer("draw") && draw()));
 }

@@ -26,6 +26,7 @@ CHANGES_ITSELF = set(
     "popitem popleft put remove resize reverse seed send setdefault sort update write writerow writerows "
     "choice choices exponential gauss integers lognormal normal permutation randint random sample uniform".split()
 )
+ASKS = {"load", "ran"}  # functions by which a cell asks for the scenario, or may: a command does
 CHANGES_ARGUMENT = {"delattr", "heapify", "heappop", "heappush", "next", "setattr", "shuffle"}
 
 
@@ -62,9 +63,13 @@ class Statement:
 
 
 class Cell:
-    """One code cell: its source, its tags, and what its statements say of it."""
+    """One code cell: its source, its tags, and what its statements say of it.
 
-    def __init__(self, source, tags=()):
+    Of a ``tested`` cell it is known that it changes no object of another cell in ways that do not show in its source;
+    of others, a call may change all that it is given.
+    """
+
+    def __init__(self, source, tags=(), tested=True):
         self.source, self.tags = source, tuple(tags)
         self.long = "long" in self.tags  # run only when asked for
         self.keys, self.figures = (), ()  # of the values that it states, and of what it draws
@@ -78,7 +83,7 @@ class Cell:
         except (SyntaxError, ValueError):
             self.unclear = True
             return
-        flow = _Flow(self)
+        flow = _Flow(self, tested)
         self.statements = [flow.run(statement) for statement in tree.body]
         self.unclear = any(statement.unclear for statement in self.statements)
         self.loads = any(statement.loads for statement in self.statements)
@@ -115,12 +120,20 @@ class Cells:
         return {number for at, (number, _) in enumerate(self._order) if at in asking or self._needs[at] & asking}
 
     def dependents(self, of):
-        """All cells that are among these or need one of them."""
-        return {number for number, needs in enumerate(self.needs) if number in of or needs & of}
+        """All cells that are among these, or need one that is run with them."""
+        found = set(of)
+        for number, needs in enumerate(self.needs):
+            if needs & found:
+                found.add(number)
+        return found
 
     def slice(self, wanted):
-        """All cells that are wanted or needed by one that is."""
-        return set(wanted).union(*(self.needs[number] for number in wanted))
+        """All cells that are wanted, or needed by one that is: a cell is run with all of its statements."""
+        found, todo = set(), set(wanted)
+        while todo:
+            found |= todo
+            todo = set().union(*(self.needs[number] for number in todo)) - found
+        return found
 
     def to_run(self, changed):
         """What may have to run again where these cells do: they, what depends on them, and what it changes."""
@@ -237,8 +250,8 @@ def _changing_arguments(functions):
 class _Flow(ast.NodeVisitor):
     """Walks a cell in the order in which it runs, and notes names."""
 
-    def __init__(self, cell):
-        self.whole = cell
+    def __init__(self, cell, tested):
+        self.whole, self.tested = cell, tested
         self.statement = None  # the statement
         self.bound = set()  # names surely written in it so far
         self.scopes = []  # names of functions and comprehensions around
@@ -293,7 +306,7 @@ class _Flow(ast.NodeVisitor):
             if not self._local(name):
                 self.statement.imports.add(name)
             self._write(name)
-            if alias.name == "load":
+            if alias.name in ASKS:
                 self.statement.loads = True
 
     visit_Import = visit_ImportFrom = _import
@@ -354,6 +367,7 @@ class _Flow(ast.NodeVisitor):
         for node in ast.walk(target):
             if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 self._change(_root(node))
+                self.statement.unclear |= not self.tested and isinstance(node, ast.Attribute)  # of a module, perhaps
         self.visit(target)
 
     # ------------------------------------------------------------ statements, in the order in which they run
@@ -473,10 +487,14 @@ class _Flow(ast.NodeVisitor):
             self._change(_root(node.func.value))
         if name in CHANGES_ARGUMENT and node.args:
             self._change(_root(node.args[0]))
+        if not self.tested:
+            for part in ast.walk(node):
+                if isinstance(part, ast.Name) and part is not node.func:
+                    self._change(part.id)
         for keyword in node.keywords:
             if keyword.arg == "out":
                 self._change(_root(keyword.value))
-        if name == "load":
+        if name in ASKS:
             self.statement.loads = True
         if isinstance(node.func, ast.Name) and name in DRAWS:
             self.whole.draws = True

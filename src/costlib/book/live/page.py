@@ -40,22 +40,19 @@ class Page:
         """Put other source into a cell, or its own back. All cells are to be run again."""
         self.edited.pop(number, None)
         if source != self.own[number].source:
-            self.edited[number] = Cell(source, self.own[number].tags)
+            self.edited[number] = Cell(source, self.own[number].tags, tested=False)
         self._set_up()
-
-    @property
-    def whole(self):
-        """Whether only a run of the whole page is sure to be right: with cells that nobody has tested."""
-        return bool(self.edited) or self.cells.unclear
 
     def forget_scenario(self):
         """What depends on the scenario may have to run again."""
-        if self.whole:
+        if self.cells.unclear:
             self._set_up()
             return
         again = self.cells.to_run({number for number, cell in enumerate(self.cells.all) if cell.loads} | self._asked())
         for number in again:
-            self._forget(number)
+            if self.results[number]:
+                self.before[number] = self.results[number]
+            self.results[number] = None
         for number in again:
             if self.cells.remakes[number]:  # objects that are changed in place are made anew
                 for each in {number} | self.cells.remakes[number]:
@@ -67,11 +64,6 @@ class Page:
             if result and reason in (result.why, result.undrawn):
                 self.results[number] = None
 
-    def _forget(self, number):
-        if self.results[number]:
-            self.before[number] = self.results[number]
-        self.results[number] = None
-
     def _asked(self):
         """Cells that were seen to ask for the scenario."""
         known = [*enumerate(self.results), *self.before.items()]
@@ -80,9 +72,9 @@ class Page:
     @property
     def live(self):
         """Cells that may show something else than what is published."""
-        if self.whole:
+        if self.cells.unclear:
             return set(range(len(self.results)))
-        return self.cells.asking({number for number in self._asked() if not self.cells.all[number].loads})
+        return self.cells.asking({*self.edited, *(n for n in self._asked() if not self.cells.all[n].loads)})
 
     # ------------------------------------------------------------ what there is
 
@@ -110,7 +102,7 @@ class Page:
         wanted : set of int
         session : Session
         """
-        self._run(set(range(len(self.results))) if self.whole else self.cells.slice(wanted), session)
+        self._run(set(range(len(self.results))) if self.cells.unclear else self.cells.slice(wanted), session)
 
     def draw(self, number, session):
         """Run a cell and draw its figures, unless they are drawn and stand. Says what became of it.
