@@ -11,7 +11,6 @@ import time
 from urllib.parse import urlencode
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from conftest import BOOK, listen
@@ -483,7 +482,6 @@ def test_a_cell_is_edited_and_run_with_the_pages_state_and_restored(reader):
         reader, "ridge-point", 'state("ridge-point", 2 * roofline.ridge_point(peak_rate, bandwidth), "operation/byte")'
     )
     expect(cell.locator(".stated strong")).to_have_text("1,180 op/B")
-    expect(reader.value("ridge-point")).to_have_text("1,180\u00a0op/B")
     expect(cell.locator("pre").first).to_contain_text("2 * roofline")
     cell.get_by_role("button", name="Restore").click()
     reader.settled()
@@ -580,6 +578,8 @@ def test_no_request_leaves_the_site_and_nothing_is_complained_of(started, ledger
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 390])
 def test_an_open_control_and_a_changed_page_are_accessible(reader, theme, width):
+    from axe_playwright_python.sync_playwright import Axe
+
     page = reader.page
     reader.choose(accelerator="h200-sxm")
     reader.settled()

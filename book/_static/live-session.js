@@ -100,6 +100,8 @@ export function begin({ details, control, cells, dials }) {
 
   function stop() {
     python.stop();
+    control.counting("");
+    control.loading("");
     fresh = true;
     page.settle("Python was stopped");
     wanted = shown;
@@ -126,6 +128,7 @@ export function begin({ details, control, cells, dials }) {
     starting: () => control.loading("Starting Python"),
     unavailable({ group, text }) {
       page.settle(text);
+      control.counting("");
       control.say(`Without live ${group}: ${text}.`);
     },
     broken({ text }) {
@@ -159,7 +162,8 @@ export function begin({ details, control, cells, dials }) {
       else page.stay(cell, still(text));
     },
     done() {
-      if (!waiting) page.drawn();
+      if (waiting) return;
+      page.drawn();
       control.counting("");
       control.conclude(describesPage());
     },
@@ -176,6 +180,7 @@ export function begin({ details, control, cells, dials }) {
   function showNotes(texts, why) {
     page.clearNotes();
     for (const [number, text] of Object.entries(texts)) {
+      if (why[number] === "waits") waiting = true;
       const mine = cells.failed(Number(number), why[number] === "failed" ? text : "");
       if (!mine) page.stay(number, still(text), why[number] === "long" && runLong);
     }
