@@ -67,6 +67,7 @@ class Statement:
     mentions: set = field(default_factory=set)
     defines: bool = False  # a function or a class: what is inside does not run yet
     nests: bool = False  # a function that makes functions
+    tested: bool = False
     unclear: bool = False
     loads: bool = False  # asks for the scenario by name
 
@@ -74,11 +75,11 @@ class Statement:
 class Cell:
     """One code cell: its source, its tags, and what its statements say of it.
 
-    Of a ``tested`` cell it is known that it changes no object of another cell in ways that do not show in its source;
-    of others, a call may change all that it is given.
+    Of a ``tested`` cell it is known that it calls no function that changes an object of another cell. Of a ``strange``
+    one nothing is known: a call may change all that it is given.
     """
 
-    def __init__(self, source, tags=(), tested=True):
+    def __init__(self, source, tags=(), tested=False, strange=False):
         self.source, self.tags = source, tuple(tags)
         self.long = "long" in self.tags  # run only when asked for
         self.keys, self.figures = (), ()  # of the values that it states, and of what it draws
@@ -92,7 +93,7 @@ class Cell:
         except (SyntaxError, ValueError):
             self.unclear = True
             return
-        flow = _Flow(self, tested)
+        flow = _Flow(self, tested, strange)
         self.statements = [flow.run(statement) for statement in tree.body]
         self.unclear = any(statement.unclear for statement in self.statements)
         self.loads = any(statement.loads for statement in self.statements)
@@ -214,7 +215,7 @@ class _Links:
 
     def _changed(self, at, statement):
         """Names of earlier statements in whose objects a statement may change something, by functions that it calls."""
-        if statement.defines:
+        if statement.defines or statement.tested:
             return statement.changes_within
         called = set(self._carried[at])
         for name in statement.reads:
@@ -291,8 +292,8 @@ def _at(signature, place, arguments):
 class _Flow(ast.NodeVisitor):
     """Walks a cell in the order in which it runs, and notes names."""
 
-    def __init__(self, cell, tested):
-        self.whole, self.tested = cell, tested
+    def __init__(self, cell, tested, strange):
+        self.whole, self.tested, self.strange = cell, tested, strange
         self.node = self.statement = None  # the one that it walks through, and what it notes of it
         self.bound = set()  # names surely written in it so far
         self.scopes = []  # names of functions and comprehensions around
@@ -302,7 +303,7 @@ class _Flow(ast.NodeVisitor):
 
     def run(self, node):
         defines = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        self.node, self.statement, self.bound = node, Statement(defines=defines), set()
+        self.node, self.statement, self.bound = node, Statement(defines=defines, tested=self.tested), set()
         self.origins, self.parts = {}, {}
         self.visit(node)
         self.statement.surely = self.bound & self.statement.writes
@@ -416,7 +417,7 @@ class _Flow(ast.NodeVisitor):
         for node in ast.walk(target):
             if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 self._change(node.value)
-                self.statement.unclear |= not self.tested and isinstance(node, ast.Attribute)  # of a module, perhaps
+                self.statement.unclear |= self.strange and isinstance(node, ast.Attribute)  # of a module, perhaps
         self.visit(target)
 
     # ------------------------------------------------------------ statements, in the order in which they run
@@ -537,7 +538,7 @@ class _Flow(ast.NodeVisitor):
             self._change(node.func.value)
         if name in CHANGES_ARGUMENT and node.args:
             self._change(node.args[0])
-        if not self.tested:
+        if self.strange:
             for part in ast.walk(node):
                 if isinstance(part, ast.Name) and part is not node.func:
                     self._change(ast.Attribute(part))

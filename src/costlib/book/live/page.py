@@ -19,10 +19,17 @@ class Page:
     Any cell can be run as if all before it had just run: the names are laid out
     anew, from the first cell up to this one, from what each gave them. What a
     cell has done stands as long as the names that it uses stand for the same.
+
+    Parameters
+    ----------
+    cells : list of dict
+        Of each the source and the tags.
+    tested : bool
+        Whether the tests have seen that no function which the cells call changes an object of another cell.
     """
 
-    def __init__(self, cells):
-        self.own = [Cell(cell["source"], cell["tags"]) for cell in cells]
+    def __init__(self, cells, tested=True):
+        self.own = [Cell(cell["source"], cell["tags"], tested) for cell in cells]
         self.edited = {}
         self.names = {}
         self._set_up()
@@ -40,7 +47,7 @@ class Page:
         """Put other source into a cell, or its own back. All cells are to be run again."""
         self.edited.pop(number, None)
         if source != self.own[number].source:
-            self.edited[number] = Cell(source, self.own[number].tags, tested=False)
+            self.edited[number] = Cell(source, self.own[number].tags, strange=True)
         self._set_up()
 
     def forget_scenario(self):
