@@ -20,8 +20,8 @@ NEW = (
 PLAIN = ast.Compare | ast.Constant | ast.JoinedStr  # nothing is a part of these
 SPENT = {"enumerate", "filter", "iter", "map", "open", "reversed", "zip"}  # their results are read only once
 ALONE = set(  # functions whose results nothing is a part of
-    "arange array bool cumsum deepcopy default_rng empty float format full geomspace int len linspace ones range round "
-    "split splitlines str sum zeros".split()
+    "arange array bool count cumsum deepcopy default_rng empty float format full geomspace int len linspace ones range "
+    "round split splitlines str sum zeros".split()
 )
 FRESH = ALONE | {"copy", "defaultdict", "deque", "dict", "list", "set", "sorted"}  # whose results are nobody else's
 CHANGES_ITSELF = set(
@@ -88,6 +88,7 @@ class Cell:
         self.loads = False  # whether it asks for the scenario by name
         self.statements = []
         self.writes, self.surely = set(), set()  # names that it may write, and those that it writes in any case
+        self.imports = set()  # names that it gives to modules, and to what comes out of them, and to nothing else
         try:
             tree = ast.parse(source)
         except (SyntaxError, ValueError):
@@ -99,6 +100,8 @@ class Cell:
         self.loads = any(statement.loads for statement in self.statements)
         self.writes = set().union(*(statement.writes for statement in self.statements))
         self.surely = set().union(*(statement.surely for statement in self.statements))
+        self.imports = set().union(*(statement.imports for statement in self.statements))
+        self.imports -= set().union(*(statement.writes - statement.imports for statement in self.statements))
 
 
 class Cells:

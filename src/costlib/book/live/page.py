@@ -159,8 +159,10 @@ class Page:
         if before is None or before.why or result.why or before.left != result.left:
             self.given[number, None] += 1
             return
+        imported = self.cells.all[number].imports
         for name, value in result.names.items():
-            if name not in before.names or not same(before.names[name], value):
+            known = name in before.names
+            if not known or not (name in imported or same(before.names[name], value)):
                 self.given[number, name] += 1
 
     def _uses(self, number):
