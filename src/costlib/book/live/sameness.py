@@ -31,7 +31,7 @@ def same(one, other):
         return len(one) == len(other) and all(map(same, one, other))
     if dataclasses.is_dataclass(one) and type(one).__dataclass_params__.frozen:
         return all(same(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
-    if isinstance(one, Mapping) and not one.keys() ^ other.keys():  # of a frozen object: its origins
+    if isinstance(one, Mapping) and one and one.keys() == other.keys():  # of a frozen object: its origins
         return all(isinstance(value, Origin) and value == other[key] for key, value in one.items())
     return False
 
