@@ -151,6 +151,9 @@ class Page:
     def _do(self, number, session, draws):
         """Run a cell, unless it would do what it did before."""
         before, uses = self.before.pop(number, None), self._uses(number)
+        if before and before.why == "absent":  # it would be looked for in vain again
+            self.results[number] = before
+            return
         if before and before.uses == uses and not before.asked and before.drawn >= draws and before.why not in PASSING:
             self.results[number] = before
             return
