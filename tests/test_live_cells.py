@@ -4,12 +4,9 @@ import contextlib
 import io
 from types import SimpleNamespace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-import costlib
-from costlib.book.live.cells import Cell, Cells
 from costlib.book.live.page import Page
 from costlib.book.live.running import Session
 
@@ -76,7 +73,13 @@ STATEMENT = some.one_of(
     filled("h[0] = partial(g, {n})", n=NUMBERS),
     filled("d = dict(k={l}, n={n})", l=LISTS, n=NUMBER),
     filled("{t} = [z for z in (w + {n} for w in {l})]", t=LISTS, l=LISTS, n=NUMBERS),
-    filled("try:\n    {t} = {n} // ({u} - 2)\nexcept ZeroDivisionError:\n    {v} = 1", t=NUMBERS, n=NUMBERS, u=NUMBERS, v=NUMBERS),
+    filled(
+        "try:\n    {t} = {n} // ({u} - 2)\nexcept ZeroDivisionError:\n    {v} = 1",
+        t=NUMBERS,
+        n=NUMBERS,
+        u=NUMBERS,
+        v=NUMBERS,
+    ),
     some.just("case = costlib.load()"),
 )
 SEES = some.lists(some.one_of(NUMBERS, LISTS, some.sampled_from(["d", "f()", "g(1)", "h[1]()"])), max_size=2)
@@ -87,7 +90,9 @@ CELL = filled(
 )
 PROGRAM = some.lists(CELL, min_size=2, max_size=7).map(lambda cells: [FIRST, *cells])
 SCENARIOS = some.lists(
-    some.builds(lambda x, y: SimpleNamespace(x=x, y=y), some.integers(0, 2), some.integers(0, 2)), min_size=2, max_size=4
+    some.builds(lambda x, y: SimpleNamespace(x=x, y=y), some.integers(0, 2), some.integers(0, 2)),
+    min_size=2,
+    max_size=4,
 )
 
 
