@@ -73,10 +73,48 @@ def svg(drawn):
     """A figure as SVG, the same bytes for the same figure."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
+    _join_minor_ticks(drawn)
     text = io.StringIO()
     # Not savefig, which first draws everything once more to see how large it is.
     FigureCanvasSVG(drawn).print_svg(text, metadata={"Date": None, "Creator": None})
     return text.getvalue()
+
+
+def _join_minor_ticks(drawn):
+    """Draw all minor ticks of an axis as the markers of one line.
+
+    They look the same. Matplotlib itself makes three lines and two texts of each, and
+    places them anew ten times: most of the time of a figure with logarithmic axes.
+    """
+    from matplotlib import rcParams
+    from matplotlib.lines import TICKDOWN, TICKLEFT, Line2D
+    from matplotlib.ticker import NullLocator
+
+    unlabelled = [
+        (axis, places)
+        for ax in drawn.axes
+        for axis in (ax.xaxis, ax.yaxis)
+        if len(places := axis.get_minorticklocs()) and not any(axis.get_minor_formatter().format_ticks(places))
+    ]
+    for axis, places in unlabelled:
+        low, high = sorted(axis.get_view_interval())
+        shown = places[(places >= low) & (places <= high)]
+        name, along, across = axis.axis_name, shown, [0] * len(shown)
+        ticks = Line2D(
+            *((along, across) if name == "x" else (across, along)),
+            linestyle="none",
+            marker=TICKDOWN if name == "x" else TICKLEFT,
+            markersize=axis.get_tick_params("minor").get("length", rcParams[f"{name}tick.minor.size"]),
+            markeredgewidth=rcParams[f"{name}tick.minor.width"],
+            color=rcParams[f"{name}tick.color"],
+            transform=getattr(axis.axes, f"get_{name}axis_transform")("tick1"),
+            zorder=axis.get_zorder(),
+            clip_on=False,
+            in_layout=False,
+        )
+        axis.axes.add_artist(ticks)
+    for axis, _ in unlabelled:  # after all of them: axes that share a scale share its ticks
+        axis.set_minor_locator(NullLocator())
 
 
 def dark(image):
