@@ -1,6 +1,7 @@
 """How figures look: one style, drawn for light pages, recoloured for dark ones."""
 
 import io
+import re
 
 __all__ = ["BLUE", "GREEN", "INK", "MUTED", "ORANGE", "PURPLE", "axes", "dark", "label", "svg"]
 
@@ -73,11 +74,32 @@ def svg(drawn):
     """A figure as SVG, the same bytes for the same figure."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
+    _write_powers_plainly(drawn)
     _join_minor_ticks(drawn)
     text = io.StringIO()
     # Not savefig, which first draws everything once more to see how large it is.
     FigureCanvasSVG(drawn).print_svg(text, metadata={"Date": None, "Creator": None})
     return text.getvalue()
+
+
+def _write_powers_plainly(drawn):
+    """Label logarithmic axes with 10⁵ as a text; Matplotlib sets it as mathematics, label by label."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Powers(LogFormatterSciNotation):
+        def __call__(self, x, pos=None):
+            text = re.sub(r"\$\\mathdefault\{(.*)\}\$", r"\1", super().__call__(x, pos)).replace(r"\times", "×")
+            return re.sub(r"\^\{(.+?)\}", lambda power: power[1].translate(_RAISED), text)
+
+    for axis in [axis for ax in drawn.axes for axis in (ax.xaxis, ax.yaxis)]:
+        if axis.get_scale() == "log":
+            if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
+                axis.set_major_formatter(Powers(axis.get_transform().base))
+            if isinstance(axis.get_minor_formatter(), LogFormatterSciNotation):
+                axis.set_minor_formatter(Powers(axis.get_transform().base))
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _join_minor_ticks(drawn):
