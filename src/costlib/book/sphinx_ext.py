@@ -37,10 +37,10 @@ STATED = "book/stated-values.csv"
 
 
 class Values(Domain):
-    """The values that the pages publish, by key; which page quotes which; and the code cells of each page."""
+    """The values that the pages publish, by key; which page quotes which, and how; the code cells of each page."""
 
     name, label = "cost", "Values"
-    initial_data = {"values": {}, "quotes": {}, "pages": {}}  # key -> record; page -> keys; page -> cells and states
+    initial_data = {"values": {}, "quotes": {}, "pages": {}}  # key -> record; page -> quotes; page -> cells and states
     data_version = 2
 
     @property
@@ -181,7 +181,7 @@ class Val(SphinxRole):
 
 def _quote(env, key, shows="value", **attributes):
     quotes = env.get_domain("cost").data["quotes"].setdefault(env.docname, set())
-    quotes.update(attributes.get("keys", [key]))
+    quotes.update(attributes.get("keys", [f"{key}:{form}" if (form := attributes.get("form")) else key]))
     return quoted("", nodes.Text("…"), key=key, shows=shows, **attributes)
 
 
@@ -201,7 +201,7 @@ class Ledger(SphinxDirective):
         title = f"{page.replace('-', ' ').capitalize().replace('Kv ', 'KV ')}: "
         computed = ["Reference", "Yours"] if _scenario().file else ["Computed", "Agrees"]
         header = ["Value", "Stated", *(computed if written else []), "Quantity"]
-        table = _grid(header, [self.cells(row, written) for row in group], title, classes=["ledger"])
+        table = grid(header, [self.cells(row, written) for row in group], title, classes=["ledger"])
         count = _quote(self.env, "", shows="count", keys=[row.key for row in group])
         table[0] += count if written else nodes.Text("this page is not written yet")
         table["names"].append(f"ledger-{page}")
@@ -221,7 +221,7 @@ class Ledger(SphinxDirective):
         return _quote(self.env, row.key, shows=shows, missing="–", form="")
 
 
-def _grid(header, body, title, classes):
+def grid(header, body, title, classes):
     """A docutils table of inline nodes."""
     group = nodes.tgroup("", *[nodes.colspec(colwidth=1) for _ in header], cols=len(header))
     group += nodes.thead("", _line([nodes.Text(text) for text in header]))
@@ -342,7 +342,13 @@ def pages_to_rewrite(app, env):
     before, now = domain.data.get("written", {}), {key: dict(record) for key, record in domain.values.items()}
     domain.data["written"] = now
     changed = {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
-    return [page for page, keys in domain.data["quotes"].items() if keys & changed] if before else []
+    quoted = {page: {quote.partition(":")[0] for quote in quotes} for page, quotes in domain.data["quotes"].items()}
+    return [page for page, keys in quoted.items() if keys & changed] if before else []
+
+
+def name_of(key, row):
+    """What a value is called: as its row of the stated values says or, where it has none, by its key."""
+    return row.quantity if row else key.replace("-", " ")
 
 
 def write_cells(app, error):
@@ -353,7 +359,7 @@ def write_cells(app, error):
     for key, record in sorted(app.env.get_domain("cost").values.items()):
         row = stated.get(key)
         cells[key] = {
-            "name": row.quantity if row else key.replace("-", " "),
+            "name": name_of(key, row),
             **{field: record[field] for field in ("value", "unit", "printed")},
             "page": f"{record['page']}.html",
             "anchor": key,

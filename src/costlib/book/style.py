@@ -71,8 +71,11 @@ def label(ax, x, y, text, colour, offset, ha="left"):
 
 def svg(drawn):
     """A figure as SVG, the same bytes for the same figure."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     text = io.StringIO()
-    drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    # Not savefig, which first draws everything once more to see how large it is.
+    FigureCanvasSVG(drawn).print_svg(text, metadata={"Date": None, "Creator": None})
     return text.getvalue()
 
 

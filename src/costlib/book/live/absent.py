@@ -177,7 +177,8 @@ def arrived(group, namespaces=()):
     for name in [name for name, module in sys.modules.items() if _stands_for(module, names)]:
         del sys.modules[name]
     importlib.invalidate_caches()
-    for namespace in [*(vars(module) for module in list(sys.modules.values()) if module), *namespaces]:
+    modules = [module for module in list(sys.modules.values()) if isinstance(module, ModuleType)]  # JavaScript is none
+    for namespace in [*map(vars, modules), *namespaces]:
         for key, value in list(namespace.items()):
             if _stands_for(value, names):
                 namespace[key] = _real(value)

@@ -14,57 +14,81 @@ __all__ = ["Cell", "Cells"]
 DRAWS = {"axes", "figure"}
 UNCLEAR = {"exec", "eval", "globals", "locals", "vars", "__import__"}  # what they read and write no one can tell
 CONSUMES = {"all", "any", "dict", "frozenset", "join", "list", "max", "min", "set", "sorted", "sum", "tuple"}
-FRESH = {"dict", "list", "set", "sorted"}  # their results are nobody else's
+NEW = (
+    ast.BinOp | ast.Compare | ast.Constant | ast.Dict | ast.DictComp | ast.JoinedStr | ast.List | ast.ListComp | ast.Set
+) | ast.SetComp
+FRESH = set(  # functions whose results are nobody else's
+    "arange array bool copy cumsum deepcopy default_rng defaultdict deque dict empty float format full geomspace int "
+    "len linspace list ones range round set sorted split splitlines str sum zeros".split()
+)
 CHANGES_ITSELF = set(
     "add append appendleft clear discard extend fill insert ito ito_base_units ito_reduced_units ito_root_units pop "
     "popitem popleft put remove resize reverse seed send setdefault sort update write writerow writerows "
     "choice choices exponential gauss integers lognormal normal permutation randint random sample uniform".split()
 )
+ASKS = {"load", "ran"}  # functions by which a cell asks for the scenario, or may: a command does
 CHANGES_ARGUMENT = {"delattr", "heapify", "heappop", "heappush", "next", "setattr", "shuffle"}
 
 
 @dataclass
-class Cell:
-    """One code cell, and what its names say of it.
+class Statement:
+    """One statement of a cell, and what its names say of it.
 
     ``reads`` are names that it may read before it writes them; ``later`` those that functions made in it read when
-    they are called; ``writes`` all that it may write, ``surely`` those that it writes in any case. ``changes`` are
-    names of earlier cells whose objects it changes in place, ``changes_later`` those whose objects its functions
-    change; ``changes_arguments`` says whether one of them changes what it is given.
+    they are called; ``writes`` all that it may write, ``surely`` those that it writes in any case, ``fresh`` those to
+    which it gives new objects. ``changes`` are names of earlier statements whose objects it changes in place,
+    ``changes_later`` those whose objects its functions change; ``changes_arguments`` says whether one of them changes
+    what it is given. ``passes`` are names that it passes to functions, by the function's name, or by None where that
+    is none; ``passes_later`` those that its functions pass; to ``passes_arguments`` these pass on what they are given.
+    ``mentions`` are names that it does more with than to call them.
     """
 
-    source: str
-    tags: tuple = ()
     reads: set = field(default_factory=set)
     later: set = field(default_factory=set)
     writes: set = field(default_factory=set)
     surely: set = field(default_factory=set)
     imports: set = field(default_factory=set)
+    fresh: set = field(default_factory=set)
     changes: set = field(default_factory=set)
     changes_later: set = field(default_factory=set)
     changes_arguments: bool = False
+    passes: dict = field(default_factory=dict)
+    passes_later: dict = field(default_factory=dict)
+    passes_arguments: set = field(default_factory=set)
+    mentions: set = field(default_factory=set)
+    defines: bool = False  # a function or a class: what is inside does not run yet
+    nests: bool = False  # a function that makes functions
     unclear: bool = False
     loads: bool = False  # asks for the scenario by name
-    draws: bool = False
-    keys: tuple = ()  # of the values that it states
-    figures: tuple = ()  # keys of what it draws
 
-    @classmethod
-    def of(cls, source, tags=()):
-        """A cell from its source; one that is not Python is unclear."""
-        cell = cls(source, tuple(tags))
+
+class Cell:
+    """One code cell: its source, its tags, and what its statements say of it.
+
+    Of a ``tested`` cell it is known that it changes no object of another cell in ways that do not show in its source;
+    of others, a call may change all that it is given.
+    """
+
+    def __init__(self, source, tags=(), tested=True):
+        self.source, self.tags = source, tuple(tags)
+        self.long = "long" in self.tags  # run only when asked for
+        self.keys, self.figures = (), ()  # of the values that it states, and of what it draws
+        self.draws = False
+        self.unclear = False  # whether it may read and write more than its names say
+        self.loads = False  # whether it asks for the scenario by name
+        self.statements = []
+        self.writes, self.surely = set(), set()  # names that it may write, and those that it writes in any case
         try:
             tree = ast.parse(source)
         except (SyntaxError, ValueError):
-            cell.unclear = True
-            return cell
-        _Flow(cell).run(tree)
-        return cell
-
-    @property
-    def long(self):
-        """Whether it takes so long that it is run only when asked for."""
-        return "long" in self.tags
+            self.unclear = True
+            return
+        flow = _Flow(self, tested)
+        self.statements = [flow.run(statement) for statement in tree.body]
+        self.unclear = any(statement.unclear for statement in self.statements)
+        self.loads = any(statement.loads for statement in self.statements)
+        self.writes = set().union(*(statement.writes for statement in self.statements))
+        self.surely = set().union(*(statement.surely for statement in self.statements))
 
 
 class Cells:
@@ -76,74 +100,46 @@ class Cells:
     def __init__(self, cells):
         self.all = list(cells)
         self.unclear = any(cell.unclear for cell in self.all)
-        self.needs = []  # of each cell, all earlier ones that it needs
-        self.remakes = []  # of each cell, those whose objects it changes: where it is run, so are they
-        self._writers = {}  # name -> cells that may have written it last, in order
-        for number, cell in enumerate(self.all):
-            self._add(number, cell)
+        self._order = [(number, statement) for number, cell in enumerate(self.all) for statement in cell.statements]
+        cell_of = [number for number, _ in self._order]
+        links = _Links([statement for _, statement in self._order])
+        self._needs = links.needs
+        count = range(len(self.all))
+        self.needs = [set() for _ in count]  # of each cell, all earlier ones that it needs
+        self.remakes = [set() for _ in count]  # of each, those whose objects it changes: where it is run, so are they
+        self.sources = [{} for _ in count]  # of each, the names that it uses, and the cells that may have written them
+        for at, number in enumerate(cell_of):
+            self.needs[number] |= {cell_of[i] for i in links.needs[at]} - {number}
+            self.remakes[number] |= {cell_of[i] for i in links.remakes[at]} - {number}
+            for name, writers in links.sources[at].items():
+                self.sources[number].setdefault(name, set()).update({cell_of[i] for i in writers} - {number})
 
-    def _add(self, number, cell):
-        needs = self._sources(cell.reads)
-        self.needs.append(needs)
-        changed = self._changed(cell, needs)
-        remade = self._sources(changed)
-        self.remakes.append(remade)
-        needs |= remade
-        if remade:  # whoever reads what may be the changed object, under any name, needs the cell that changed it
-            touched = {i for i in range(number) if i in remade or self.needs[i] & remade}
-            for name in {name for i in touched for name in self.all[i].writes - self.all[i].imports}:
-                self._writers.setdefault(name, []).append(number)
-        for name in cell.surely:
-            self._writers[name] = [number]
-        for name in cell.writes - cell.surely:
-            self._writers.setdefault(name, []).append(number)
-
-    def _sources(self, names):
-        """The earlier cells from which these names, and what they need, come."""
-        found, todo, seen = set(), set(names), set()
-        while todo:
-            name = todo.pop()
-            seen.add(name)
-            for writer in self._writers.get(name, ()):
-                for new in ({writer} | self.needs[writer]) - found:
-                    found.add(new)
-                    todo |= self.all[new].later - seen  # a function's names, as they are when it is called
-        return found
-
-    def _changed(self, cell, needs):
-        """Names of earlier cells whose objects a cell may change."""
-        changed = set(cell.changes)
-        for i in needs:
-            changed |= self.all[i].changes_later
-        if any(self.all[i].changes_arguments for i in needs):
-            changed |= {name for name in cell.reads if not self._imported(name)}
-        if cell.changes_arguments:  # its own function may be called with what others made
-            changed |= {name for name in cell.reads if not self._imported(name)}
-        return {name for name in changed if self._writers.get(name)}
-
-    def _imported(self, name):
-        return all(name in self.all[i].imports for i in self._writers.get(name, ()))
+    def asking(self, cells=()):
+        """Cells of which a statement asks for the scenario, or needs one that does; these cells ask for it too."""
+        asking = {at for at, (number, statement) in enumerate(self._order) if statement.loads or number in cells}
+        return {number for at, (number, _) in enumerate(self._order) if at in asking or self._needs[at] & asking}
 
     def dependents(self, of):
-        """All cells that are among these or need one of them."""
-        return {i for i, needs in enumerate(self.needs) if i in of or needs & of}
+        """All cells that are among these, or need one that is run with them."""
+        found = set(of)
+        for number, needs in enumerate(self.needs):
+            if needs & found:
+                found.add(number)
+        return found
 
     def slice(self, wanted):
-        """All cells that are wanted or needed by one that is."""
-        return set(wanted).union(*(self.needs[i] for i in wanted))
+        """All cells that are wanted, or needed by one that is: a cell is run with all of its statements."""
+        found, todo = set(), set(wanted)
+        while todo:
+            found |= todo
+            todo = set().union(*(self.needs[number] for number in todo)) - found
+        return found
 
-    def to_run(self, changed, among):
-        """What must be run where these cells are to be run again: they, what depends on them, and what it changes.
-
-        Parameters
-        ----------
-        changed : set of int
-        among : set of int
-            Cells that are run at all.
-        """
-        run = self.dependents(set(changed)) & among
+    def to_run(self, changed):
+        """What may have to run again where these cells do: they, what depends on them, and what it changes."""
+        run = self.dependents(set(changed))
         while True:
-            more = self.dependents(run.union(*(self.remakes[i] for i in run))) & among
+            more = self.dependents(run.union(*(self.remakes[number] for number in run)))
             if more == run:
                 return run
             run = more
@@ -151,23 +147,123 @@ class Cells:
     def stating(self, keys):
         """Numbers of the cells that state any of these keys."""
         wanted = set(keys)
-        return {i for i, cell in enumerate(self.all) if wanted.intersection(cell.keys)}
+        return {number for number, cell in enumerate(self.all) if wanted.intersection(cell.keys)}
+
+
+class _Links:
+    """Which statement needs which, by the names that they read, write and change."""
+
+    def __init__(self, statements):
+        self.all = statements
+        self.needs, self.remakes, self.sources = [], [], []
+        self._carried = []  # of each statement, those whose functions its names may hold
+        self._writers = {}  # name -> statements that may have written it last, in order
+        for at, statement in enumerate(statements):
+            self._add(at, statement)
+
+    def _add(self, at, statement):
+        needs, sources = self._sources(statement.reads)
+        self._carried.append(self._carries(at, statement))
+        made = self._made(self._changed(at, statement))
+        self.needs.append(needs | made)
+        self.remakes.append(made)
+        self.sources.append(sources)
+        for name in self._shared(made):  # whoever reads what may be the changed object needs what changed it
+            self._writers.setdefault(name, []).append(at)
+        for name in statement.surely:
+            self._writers[name] = [at]
+        for name in statement.writes - statement.surely:
+            self._writers.setdefault(name, []).append(at)
+
+    def _sources(self, names):
+        """The statements from which these names, and what they need, come; and the writers of each name."""
+        found, todo, sources = set(), list(names), {}
+        while todo:
+            name = todo.pop()
+            if name in sources:
+                continue
+            sources[name] = tuple(self._writers.get(name, ()))
+            for writer in sources[name]:
+                for new in ({writer} | self.needs[writer]) - found:
+                    found.add(new)
+                    todo += self.all[new].later  # a function's names, as they are when it is called
+        return found, sources
+
+    def _carries(self, at, statement):
+        """The statements whose functions may be called through the names of this one."""
+        carried = {at} if statement.later or statement.defines else set()
+        for name in statement.reads | statement.later:
+            for writer in self._givers(name):
+                if statement.defines or name in statement.mentions or self.all[writer].nests:
+                    carried |= self._carried[writer]
+        return carried
+
+    def _givers(self, name):
+        """The statements that may have put a function into what a name stands for."""
+        writers = self._writers.get(name, ())
+        return [i for i in writers if name in self.all[i].writes or name in self.all[i].changes]
+
+    def _changed(self, at, statement):
+        """Names of earlier statements whose objects a statement may change, itself or by functions that it calls."""
+        if statement.defines:
+            return statement.changes
+        called = set(self._carried[at])
+        for name in statement.reads:
+            called = called.union(*(self._carried[writer] for writer in self._givers(name)))
+        functions = [self.all[i] for i in called]
+        changed = statement.changes.union(*(function.changes_later for function in functions))
+        spoiling = _changing_arguments(functions)
+        for passed in [statement.passes, *(function.passes_later for function in functions)]:
+            for name, names in passed.items():
+                if (spoiling and name is None) or any(name in function.writes for function in spoiling):
+                    changed = changed | names
+        return changed
+
+    def _made(self, names):
+        """The statements that made the objects of these names, or made what these are parts of."""
+        made = set()
+        for name in names:
+            for writer in self._writers.get(name, ()):
+                made |= {writer} if name in self.all[writer].fresh else {writer} | self.needs[writer]
+        return {i for i in made if self.all[i].writes != self.all[i].imports}  # nobody changes a module
+
+    def _shared(self, made):
+        """Names that may be of objects made by these statements."""
+        if not made:
+            return set()
+        sharing = [i for i, needs in enumerate(self.needs) if i in made or needs & made]
+        holding = [self.all[i] for i in sharing if i in made or not self.all[i].defines]  # what functions read is late
+        return {name for statement in holding for name in statement.writes - statement.imports}
+
+
+def _changing_arguments(functions):
+    """Those that change what they are given, or pass it to one that does."""
+    found = [function for function in functions if function.changes_arguments]
+    while True:
+        names = set().union(*(function.writes for function in found)) | ({None} if found else set())
+        more = [f for f in functions if f.changes_arguments or f.passes_arguments & names]
+        if len(more) == len(found):
+            return found
+        found = more
 
 
 class _Flow(ast.NodeVisitor):
     """Walks a cell in the order in which it runs, and notes names."""
 
-    def __init__(self, cell):
-        self.cell = cell
-        self.bound = set()  # names surely written so far
+    def __init__(self, cell, tested):
+        self.whole, self.tested = cell, tested
+        self.statement = None  # the statement
+        self.bound = set()  # names surely written in it so far
         self.scopes = []  # names of functions and comprehensions around
         self.parameters = []  # of the functions around
-        self.origins = {}  # own name -> names whose object it may be
+        self.origins = {}  # name written in it -> names whose object it may be
 
-    def run(self, tree):
-        for statement in tree.body:
-            self.visit(statement)
-        self.cell.surely = self.bound & self.cell.writes
+    def run(self, node):
+        defines = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        self.statement, self.bound, self.origins = Statement(defines=defines), set(), {}
+        self.visit(node)
+        self.statement.surely = self.bound & self.statement.writes
+        return self.statement
 
     # ------------------------------------------------------------ names
 
@@ -182,64 +278,86 @@ class _Flow(ast.NodeVisitor):
             if isinstance(node.ctx, ast.Del):
                 self.bound.discard(node.id)
 
-    def _read(self, name):
+    def _read(self, name, mentioned=True):
         if self._local(name):
             return
         if name in UNCLEAR:
-            self.cell.unclear = True
+            self.statement.unclear = True
         if self.parameters:
-            self.cell.later.add(name)
+            self.statement.later.add(name)
+        if mentioned:
+            self.statement.mentions.add(name)
         if name not in self.bound:
-            self.cell.reads.add(name)
+            self.statement.reads.add(name)
 
     def _write(self, name):
         if not self._local(name):
-            self.cell.writes.add(name)
+            self.statement.writes.add(name)
             self.bound.add(name)
 
     def visit_Global(self, node):
-        self.cell.unclear = True
+        self.statement.unclear = True
 
     def _import(self, node):
         for alias in node.names:
             name = (alias.asname or alias.name).partition(".")[0]
             if name == "*":
-                self.cell.unclear = True
+                self.statement.unclear = True
             if not self._local(name):
-                self.cell.imports.add(name)
+                self.statement.imports.add(name)
             self._write(name)
-            if alias.name == "load":
-                self.cell.loads = True
+            if alias.name in ASKS:
+                self.statement.loads = True
 
     visit_Import = visit_ImportFrom = _import
 
     # ------------------------------------------------------------ what is changed in place
 
     def _change(self, name):
-        if name is None:
-            return
-        if self.parameters:
-            if any(name in parameters for parameters in self.parameters):
-                self.cell.changes_arguments = True
-            elif not self._local(name):
-                self.cell.changes_later.add(name)
-            return
-        if self._local(name):  # of a comprehension
-            return
-        todo, seen = {name}, set()
+        """Note that the object of a name is changed, and so that of which it may be a part."""
+        arguments, later, now = self._resolved(name)
+        self.statement.changes_arguments |= arguments
+        self.statement.changes_later |= later
+        self.statement.changes |= now
+
+    def _pass(self, function, name):
+        """Note that the object of a name is passed to a function."""
+        arguments, later, now = self._resolved(name)
+        if arguments:
+            self.statement.passes_arguments.add(function)
+        self.statement.passes_later.setdefault(function, set()).update(later)
+        self.statement.passes.setdefault(function, set()).update(now)
+
+    def _resolved(self, name):
+        """What a name may stand for: whether for an argument, and for which names, in functions and outside them."""
+        todo, seen = {name} - {None}, set()
+        arguments, later, now = False, set(), set()
         while todo:
             name = todo.pop()
             seen.add(name)
-            if name not in self.bound:
-                self.cell.changes.add(name)
             todo |= self.origins.get(name, set()) - seen
+            if any(name in parameters for parameters in self.parameters):
+                arguments = True
+            elif self._local(name):
+                pass
+            elif self.parameters:
+                later.add(name)
+            elif name not in self.bound:
+                now.add(name)
+        return arguments, later, now
 
     def _comes_from(self, targets, value):
         """Note of which names' objects the targets may be."""
-        if self.parameters or _fresh(value):
-            return
-        names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
         for target in targets:
+            if pairs := _paired(target, value):
+                for one, its in pairs:
+                    self._comes_from([one], its)
+                continue
+            if _fresh(value):
+                if isinstance(target, ast.Name) and not self.scopes:
+                    self.statement.fresh.add(target.id)
+                continue
+            names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
             for node in ast.walk(target):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                     self.origins.setdefault(node.id, set()).update(names)
@@ -249,6 +367,7 @@ class _Flow(ast.NodeVisitor):
         for node in ast.walk(target):
             if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 self._change(_root(node))
+                self.statement.unclear |= not self.tested and isinstance(node, ast.Attribute)  # of a module, perhaps
         self.visit(target)
 
     # ------------------------------------------------------------ statements, in the order in which they run
@@ -368,19 +487,31 @@ class _Flow(ast.NodeVisitor):
             self._change(_root(node.func.value))
         if name in CHANGES_ARGUMENT and node.args:
             self._change(_root(node.args[0]))
+        if not self.tested:
+            for part in ast.walk(node):
+                if isinstance(part, ast.Name) and part is not node.func:
+                    self._change(part.id)
         for keyword in node.keywords:
             if keyword.arg == "out":
                 self._change(_root(keyword.value))
-        if name == "load":
-            self.cell.loads = True
+        if name in ASKS:
+            self.statement.loads = True
         if isinstance(node.func, ast.Name) and name in DRAWS:
-            self.cell.draws = True
+            self.whole.draws = True
         if isinstance(node.func, ast.Name) and node.args and isinstance(node.args[0], ast.Constant):
             if name == "state":
-                self.cell.keys += (node.args[0].value,)
+                self.whole.keys += (node.args[0].value,)
             if name == "figure":
-                self.cell.figures += (node.args[0].value,)
-        self.visit(node.func)
+                self.whole.figures += (node.args[0].value,)
+        if isinstance(node.func, ast.Name):
+            self._read(node.func.id, mentioned=False)
+        else:
+            self.visit(node.func)
+            self._pass(None, _root(node.func))
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+            for part in ast.walk(argument):
+                if isinstance(part, ast.Name):
+                    self._pass(node.func.id if isinstance(node.func, ast.Name) else None, part.id)
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
             if isinstance(argument, ast.GeneratorExp) and name in CONSUMES:
                 self._comprehension(argument)
@@ -405,6 +536,7 @@ class _Flow(ast.NodeVisitor):
         for generator in node.generators:
             if generator is not first:
                 self.visit(generator.iter)
+            self._comes_from([generator.target], generator.iter)
             self._into(generator.target)
         self._maybe([test for generator in node.generators for test in generator.ifs])
         parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
@@ -414,7 +546,7 @@ class _Flow(ast.NodeVisitor):
     def _into(self, target):
         for node in ast.walk(target):
             if isinstance(node, ast.Subscript | ast.Attribute):
-                self.cell.unclear = True  # an object filled by a comprehension
+                self.statement.unclear = True  # an object filled by a comprehension
 
     visit_ListComp = visit_SetComp = visit_DictComp = _comprehension
 
@@ -442,6 +574,8 @@ class _Flow(ast.NodeVisitor):
         self._function({a.arg for a in _arguments(node.args)}, [node.body])
 
     def _function(self, parameters, body):
+        if self.parameters:
+            self.statement.nests = True
         self.scopes.append(parameters | _assigned(body))
         self.parameters.append(parameters)
         self._maybe(body)
@@ -451,11 +585,11 @@ class _Flow(ast.NodeVisitor):
     def visit_ClassDef(self, node):
         for part in [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]:
             self.visit(part)
-        outside = set(self.bound), set(self.cell.writes)
+        outside = set(self.bound), set(self.statement.writes)
         for statement in node.body:
             self.visit(statement)
         if not self.scopes:
-            self.bound, self.cell.writes = outside
+            self.bound, self.statement.writes = outside
         self._write(node.name)
 
 
@@ -496,10 +630,19 @@ def _root(node):
     return node.id if isinstance(node, ast.Name) else None
 
 
+def _paired(target, value):
+    """Which value goes to which target in a, b = c, d; nothing where that is not so plain."""
+    displays = isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)
+    if not displays or len(target.elts) != len(value.elts):
+        return []
+    if any(isinstance(part, ast.Starred) for part in target.elts + value.elts):
+        return []
+    return list(zip(target.elts, value.elts, strict=True))
+
+
 def _fresh(value):
     """Whether an expression makes a new object, which no other name can be of."""
     if isinstance(value, ast.Call):
         name = getattr(value.func, "id", getattr(value.func, "attr", ""))
         return name in FRESH or name[:1].isupper()
-    new = ast.Constant | ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
-    return isinstance(value, new)
+    return isinstance(value, NEW)

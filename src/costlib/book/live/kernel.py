@@ -18,8 +18,11 @@ __all__ = ["Kernel", "start", "values"]
 
 def start(book, page, emit, folder="."):
     """A kernel in a browser, with stand-ins for what is not there. The modules of the pages are imported after this."""
-    absent.standing_in().__enter__()
-    return Kernel(book, page, emit, folder)
+    around = absent.standing_in()
+    around.__enter__()
+    kernel = Kernel(book, page, emit, folder, at_once=False)
+    kernel.around = around  # which would end if nobody kept it
+    return kernel
 
 
 class Kernel:
@@ -37,13 +40,20 @@ class Kernel:
         Takes each message.
     folder : str
         Where the reader's file is written.
+    at_once : bool
+        Whether an answer brings its figures. A browser asks for one after the other, with :meth:`draw`, so that
+        it can ask for something newer between two.
     """
 
-    def __init__(self, book, page, emit, folder="."):
+    def __init__(self, book, page, emit, folder=".", at_once=True):
         self.book, self.page, self.emit = book, page, emit
         self.file = os.path.join(os.path.abspath(folder), inputs.FILE)
+        self.given = {}
         self.session = Session()
         self.shown = {}  # what the page shows now, by what it is
+        self.all = False  # whether cells that do not depend on the scenario are run too
+        self.at_once = at_once
+        self.to_draw = []  # numbers of cells
         self.edited = None  # the cell whose outputs the page has no place for
         self.renderer = rendering.Renderer(page, self.record)
         self.quotes = list(dict.fromkeys(book["pages"][page]["quotes"]))
@@ -73,6 +83,7 @@ class Kernel:
         except inputs.InputError:
             self.emit({"kind": "refused", "problems": inputs.problems(given)})
             return
+        self.given = given
         if given:
             with open(self.file, "w", encoding="utf-8") as file:
                 file.write(inputs.scenario_text(given))
@@ -101,6 +112,11 @@ class Kernel:
         self.session.long = True
         self._again("long", figures_first)
 
+    def run_all(self):
+        """Run also the cells that do not depend on the scenario: to see that they give what is published."""
+        self.all = True
+        self._answer(())
+
     def arrived(self, group, figures_first=()):
         """Run what waited for the files of a group, which are there now."""
         absent.arrived(group, [names for page in self.pages.values() for names in page.namespaces()])
@@ -123,9 +139,11 @@ class Kernel:
         return self.book["values"].get(key)
 
     def wanted(self, name):
-        """The cells of a page that are run: all that show more than figures, or those that state what is quoted."""
+        """The cells of a page that are run: those that show more than figures or state what is quoted, where it may be
+        other than what is published."""
         page = self.pages[name]
-        return page.numbers() if name == self.page else page.cells.stating(self.keys)
+        wanted = page.numbers() if name == self.page else page.cells.stating(self.keys)
+        return wanted if self.all else wanted & page.live
 
     # ------------------------------------------------------------ an answer
 
@@ -135,25 +153,29 @@ class Kernel:
         with self.session.around():
             for name in self.pages:
                 self.pages[name].run(self.wanted(name), self.session)
+            self.to_draw = self._to_draw(figures_first)
             self._emit_numbers()
-            for cell in self._to_draw(figures_first):
-                self.own.run({cell}, self.session, draw=cell)
-                self._emit_figures(cell)
-        self.emit({"kind": "done"})
+        while self.at_once and self.draw():
+            pass
+
+    def draw(self):
+        """Draw the next figures that are to be drawn; says whether there were any."""
+        if not self.to_draw:
+            self.emit({"kind": "done"})
+            return False
+        number = self.to_draw.pop(0)
+        with self.session.around():
+            self._emit_figures(number, self.own.draw(number, self.session))
+        return True
 
     def _to_draw(self, figures_first):
         """Cells whose figures may be other than the page shows; those in view first."""
         cells, first = self.own.cells.all, set(figures_first)
-        as_published = not self.session.file and not self.own.whole
-        found = []
-        for number in sorted(self.own.live):
-            result = self.own.results[number]
-            if cells[number].draws and not (result and (result.drawn or result.why)):
-                if as_published:
-                    self._take_back(cells[number].figures)
-                else:
-                    found.append(number)
-        return sorted(found, key=lambda number: first.isdisjoint(cells[number].figures))
+        drawing = [number for number in sorted(self.own.live) if cells[number].draws]
+        if not self.session.file and not self.own.edited:  # all is as published
+            self._take_back(key for number in drawing for key in cells[number].figures)
+            return []
+        return sorted(drawing, key=lambda number: first.isdisjoint(cells[number].figures))
 
     def _take_back(self, keys):
         """Have the page show its published figures again."""
@@ -161,11 +183,10 @@ class Kernel:
             if self.shown.pop(("figure", key), None):
                 self.emit({"kind": "figure", "key": key, "published": True})
 
-    def _emit_figures(self, cell):
-        result = self.own.results[cell]
+    def _emit_figures(self, number, result):
         if result.why:
-            self.emit({"kind": "stays", "cell": cell, "why": result.why, "text": result.text})
-            self._take_back(self.own.cells.all[cell].figures)
+            self._take_back(self.own.cells.all[number].figures)
+            self.emit({"kind": "stays", "cell": number, "why": result.why, "text": result.text})
         for kind, data in result.shown:
             if kind == "figure":
                 picture = {name: data[name] for name in ("key", "light", "dark", "alt")}
@@ -188,6 +209,8 @@ class Kernel:
                 "quotes": self._quotes(values),
                 "tables": tables,
                 "outputs": outputs,
+                "figures": [key for number in self.to_draw for key in self.own.cells.all[number].figures],
+                "scenario": inputs.scenario_text(self.given),
                 "stays": stays,
                 "why": why,
                 "values_stay": self._unknown(),

