@@ -141,6 +141,29 @@ def test_a_ratio_of_gb_and_gib_is_a_plain_number_at_once():
     assert (quantity("16 GB") / quantity("16 GiB")).magnitude == pytest.approx(0.931323, rel=1e-6)
 
 
+_products = st.lists(
+    st.tuples(
+        st.sampled_from("GB GiB byte bit token ktoken s ms hour op parameter percent".split()), st.integers(-2, 2)
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@steady
+@given(_products, st.floats(0.1, 1e6))
+def test_a_product_is_reduced_as_pint_itself_reduces_it(factors, number):
+    """The units that remain are remembered; the number is to be the same to the last bit, also the second time."""
+    units = Quantity(number, "")._units
+    for unit, power in factors:
+        units = units * Quantity(1, unit)._units ** power
+    ours, again, pints = (Quantity(number, units) for _ in range(3))
+    ours.ito_reduced_units()
+    again.ito_reduced_units()
+    pint.UnitRegistry.Quantity.ito_reduced_units(pints)
+    assert (ours.magnitude, ours.units) == (again.magnitude, again.units) == (pints.magnitude, pints.units)
+
+
 @pytest.mark.parametrize("label, decimal, binary", [("65248815744 B", 65.25, 60.77), ("5000000 B", 0.005, 0.00465661)])
 def test_a_size_in_gb_is_not_its_size_in_gib(label, decimal, binary):
     """65248815744 bytes, printed as "60.77 GB": github.com/alvarobartt/hf-mem/issues/33."""

@@ -7,6 +7,7 @@ per token.
 """
 
 import difflib
+import functools
 import math
 import re
 from decimal import Decimal
@@ -22,6 +23,12 @@ class UnitError(ValueError):
 
 
 class _Quantity(pint.UnitRegistry.Quantity):
+    def ito_reduced_units(self):
+        """As pint has it, which asks again after every product which of its units share a dimension."""
+        reduced = _reduced(self._units)
+        if reduced != self._units:
+            self.ito(reduced)
+
     def __reduce__(self):
         # Names the registry, so that another process finds it without being told.
         return _restore, (self.magnitude, str(self.units))
@@ -34,6 +41,16 @@ class _Quantity(pint.UnitRegistry.Quantity):
 
 class _Registry(pint.UnitRegistry):
     Quantity = _Quantity
+
+    @functools.lru_cache(maxsize=1024)  # noqa: B019  There is one registry, and its units never change.
+    def parse_units_as_container(self, *args):
+        return super().parse_units_as_container(*args)
+
+
+@functools.lru_cache(maxsize=1024)
+def _reduced(units):
+    """The units with one of each dimension; none where they cancel."""
+    return Quantity(1.0, units).to_reduced_units()._units
 
 
 def _strict(text):
@@ -188,6 +205,7 @@ _COUNTED = {
 _LARGE = {"": "", "k": "thousand ", "M": "million ", "G": "billion ", "T": "trillion "}
 
 
+@functools.lru_cache(maxsize=1024)
 def unit_name(units, plural):
     """The unit's symbols, with what is counted spelled out: '70.6 billion parameters', 'USD per million tokens'."""
     above, *below = f"{units:~P}".split("/")

@@ -81,7 +81,7 @@ def figure(key, drawn, title, caption, alt):
         "caption": f"**{title}.** {caption}",
         "alt": alt,
     }
-    shown = f"<figure aria-label='{html.escape(alt)}'>{image}<figcaption>{html.escape(title)}</figcaption></figure>"
+    shown = f"<figure aria-label='{html.escape(alt)}'>{image}<figcaption>{_named(key, title)}</figcaption></figure>"
     _publish("figure", data, f"{key}: {title}", shown)
 
 
@@ -105,7 +105,13 @@ def table(key, header, rows, caption):
     lines = [header, ["---"] * len(header), *cells]
     grid = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
     as_html = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}" for cell in row) for row in [header, *cells])
-    _publish("table", {"key": key, "grid": grid, "caption": caption}, grid, f"<table>{as_html}</table>")
+    shown = f"<table><caption>{_named(key, caption)}</caption>{as_html}</table>"
+    _publish("table", {"key": key, "grid": grid, "caption": caption}, grid, shown)
+
+
+def _named(key, text):
+    """A caption in Jupyter, where nothing has a number."""
+    return f"<code>{key}</code>: {html.escape(text)}"
 
 
 def cited(origin):

@@ -201,7 +201,7 @@ class Ledger(SphinxDirective):
         title = f"{page.replace('-', ' ').capitalize().replace('Kv ', 'KV ')}: "
         computed = ["Reference", "Yours"] if _scenario().file else ["Computed", "Agrees"]
         header = ["Value", "Stated", *(computed if written else []), "Quantity"]
-        table = _grid(header, [self.cells(row, written) for row in group], title, classes=["ledger"])
+        table = grid(header, [self.cells(row, written) for row in group], title, classes=["ledger"])
         count = _quote(self.env, "", shows="count", keys=[row.key for row in group])
         table[0] += count if written else nodes.Text("this page is not written yet")
         table["names"].append(f"ledger-{page}")
@@ -221,7 +221,7 @@ class Ledger(SphinxDirective):
         return _quote(self.env, row.key, shows=shows, missing="–", form="")
 
 
-def _grid(header, body, title, classes):
+def grid(header, body, title, classes):
     """A docutils table of inline nodes."""
     group = nodes.tgroup("", *[nodes.colspec(colwidth=1) for _ in header], cols=len(header))
     group += nodes.thead("", _line([nodes.Text(text) for text in header]))
@@ -346,6 +346,11 @@ def pages_to_rewrite(app, env):
     return [page for page, keys in quoted.items() if keys & changed] if before else []
 
 
+def name_of(key, row):
+    """What a value is called: as its row of the stated values says or, where it has none, by its key."""
+    return row.quantity if row else key.replace("-", " ")
+
+
 def write_cells(app, error):
     """Write cells.json: what a citing chapter needs of every value. Say how many agree with the sources."""
     if error or app.builder.format != "html":
@@ -354,7 +359,7 @@ def write_cells(app, error):
     for key, record in sorted(app.env.get_domain("cost").values.items()):
         row = stated.get(key)
         cells[key] = {
-            "name": row.quantity if row else key.replace("-", " "),
+            "name": name_of(key, row),
             **{field: record[field] for field in ("value", "unit", "printed")},
             "page": f"{record['page']}.html",
             "anchor": key,

@@ -4,7 +4,6 @@ Answers are messages, plain data. ``numbers`` says what of the page is different
 from what it shows now, ``figure`` brings a picture, ``done`` ends the answer.
 """
 
-import contextlib
 import os
 from dataclasses import replace
 
@@ -17,13 +16,13 @@ from costlib.book.printed import printed
 __all__ = ["Kernel", "start", "values"]
 
 
-_for_good = contextlib.ExitStack()
-
-
 def start(book, page, emit, folder="."):
     """A kernel in a browser, with stand-ins for what is not there. The modules of the pages are imported after this."""
-    _for_good.enter_context(absent.standing_in())
-    return Kernel(book, page, emit, folder, at_once=False)
+    around = absent.standing_in()
+    around.__enter__()
+    kernel = Kernel(book, page, emit, folder, at_once=False)
+    kernel.around = around  # which would end if nobody kept it
+    return kernel
 
 
 class Kernel:

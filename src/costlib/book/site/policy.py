@@ -11,7 +11,7 @@ from pathlib import Path
 
 SCRIPT = re.compile(r"<script(?P<attributes>[^>]*)>(?P<code>.*?)</script>", re.DOTALL | re.IGNORECASE)
 META = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>\n?')
-PRINT = 'onclick="window.print()"'  # of the theme's button; print.js listens in its place
+PRINT = 'onclick="window.print()"'  # of the theme's button; policy.js listens in its place
 
 
 def policy(html):

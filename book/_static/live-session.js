@@ -1,0 +1,218 @@
+// From the first use on: what the reader wants goes to Python, and what Python answers onto the page.
+
+import * as address from "./live-address.js";
+import * as page from "./live-page.js";
+import { Python } from "./live-python.js";
+import { tips } from "./live-tips.js";
+
+export function begin({ details, control, cells, dials }) {
+  let wanted = {}; // what the reader wants to see
+  let shown = {}; // what the page shows
+  let fresh = true; // whether Python has not answered yet since it was started
+  let ownStep = false; // whether what is wanted is a step of its own in the history
+  let waiting = false; // whether figures wait for files
+  const live = new URL(details.dataset.live, location).href;
+  const python = new Python({ page: details.dataset.page, live }, hear);
+  const hideTip = tips(saysOf);
+  address.carry(() => shown, page.attribute);
+  // -------------------------------------------------------------- what the reader does
+
+  function want(key, text, step) {
+    if ((wanted[key] ?? "") === text) return;
+    const { [key]: _, ...others } = wanted;
+    wanted = text ? { ...others, [key]: text } : others; // the newest last: it is at fault where two do not fit
+    compute({ step });
+  }
+
+  function take(inputs) {
+    if (JSON.stringify(inputs) === JSON.stringify(wanted)) return;
+    wanted = inputs;
+    control.fill(wanted);
+    compute({ step: false });
+  }
+
+  /** Ask for what the reader wants; the published values need nobody. */
+  function compute({ step = true } = {}) {
+    const edited = cells.edited();
+    if (!Object.keys(wanted).length && !edited.size) return reset();
+    ownStep ||= step;
+    const given = [wanted, page.figuresInView()];
+    ask({ about: "inputs", call: "change", given, needs: "figures", inputs: wanted });
+    if (fresh) edited.forEach((source, number) => edit(number, source));
+  }
+
+  function edit(number, source) {
+    const given = [number, source, page.figuresInView()];
+    ask({ about: `cell ${number}`, call: "edit", given, needs: "figures" });
+  }
+
+  function run(number, source) {
+    if (fresh && Object.keys(wanted).length) compute();
+    else edit(number, source);
+  }
+
+  function restore(number) {
+    if (!Object.keys(wanted).length && !cells.edited().size) forget([number]);
+    else if (python.running) ask({ about: `cell ${number}`, call: "restore", given: [number, page.figuresInView()] });
+  }
+
+  function runLong() {
+    ask({ about: "long", call: "run_long", given: [page.figuresInView()], needs: "simulations" });
+    control.counting("Running the cells that take long");
+  }
+
+  function ask(wish) {
+    if (!python.running) control.loading("Loading Python");
+    python.ask(wish);
+    update();
+  }
+
+  /** Back to the published page, at once; Python follows. */
+  function reset() {
+    forget([...cells.edited().keys()]);
+  }
+
+  function forget(edited) {
+    python.forget();
+    if (python.running) {
+      for (const number of edited) {
+        python.ask({ about: `restore ${number}`, call: "restore", given: [number], silent: true });
+      }
+      python.ask({ about: "reset", call: "change", given: [{}], silent: true });
+    }
+    wanted = {};
+    control.fill({});
+    publish();
+    address.write({}, true);
+    control.say("The page shows the published values.");
+    update();
+  }
+
+  function publish() {
+    hideTip();
+    cells.reset();
+    page.reset();
+    control.problems({});
+    control.file("");
+    dials.settle();
+    shown = {};
+  }
+
+  function stop() {
+    python.stop();
+    fresh = true;
+    page.settle("Python was stopped");
+    wanted = shown;
+    control.fill(wanted);
+    dials.settle();
+    const left = document.querySelectorAll(".live-note").length;
+    const rest = left ? ` What still shows the published run says so.` : "";
+    control.say(`Stopped. ${describesPage()}${rest}`);
+    update();
+  }
+
+  function copy() {
+    const link = navigator.clipboard?.writeText(location.href) ?? Promise.reject();
+    link.then(
+      () => control.say("The link is copied; it carries your inputs."),
+      () => control.say("The browser does not let the page copy; the address above carries your inputs."),
+    );
+  }
+
+  // -------------------------------------------------------------- what Python says
+
+  const told = {
+    loading: ({ label, bytes, total }) => control.loading(`Loading ${label}`, bytes, total),
+    starting: () => control.loading("Starting Python"),
+    unavailable({ group, text }) {
+      page.settle(text);
+      control.say(`Without live ${group}: ${text}.`);
+    },
+    broken({ text }) {
+      fresh = true;
+      publish();
+      control.say(`${text}. The page shows the published values; a change of the inputs tries again.`);
+    },
+  };
+
+  const answers = {
+    refused({ problems }, wish) {
+      if (wish.inputs !== wanted) return; // the reader has changed them meanwhile
+      const others = control.problems(problems).map(([key, text]) => `${key}: ${text}`);
+      dials.settle();
+      control.say(["These inputs are not computed.", ...others, describesPage()].join(" "));
+    },
+    numbers(message, wish) {
+      if (fresh) page.reset(); // what the page shows, another Python computed
+      fresh = waiting = false;
+      if (wish.inputs) accept(wish, message);
+      hideTip();
+      page.showNumbers(message);
+      page.wait(message.figures ?? []);
+      showNotes(message.stays, message.why);
+      dials.settle();
+      control.conclude(describesPage());
+    },
+    figure: page.showFigure,
+    stays({ cell, why, text }) {
+      if (why === "waits") waiting = true;
+      else page.stay(cell, still(text));
+    },
+    done() {
+      if (!waiting) page.drawn();
+      control.counting("");
+      control.conclude(describesPage());
+    },
+  };
+
+  function accept({ inputs }, { scenario }) {
+    shown = inputs;
+    control.problems({});
+    control.file(scenario);
+    address.write(shown, ownStep);
+    ownStep = false;
+  }
+
+  function showNotes(texts, why) {
+    page.clearNotes();
+    for (const [number, text] of Object.entries(texts)) {
+      const mine = cells.failed(Number(number), why[number] === "failed" ? text : "");
+      if (!mine) page.stay(number, still(text), why[number] === "long" && runLong);
+    }
+  }
+
+  function still(text) {
+    return `This still shows the published run. ${text}.`;
+  }
+
+  function hear(message, wish) {
+    told[message.kind]?.(message);
+    if (wish && !wish.silent) answers[message.kind]?.(message, wish);
+    if (!["loading", "starting"].includes(message.kind)) control.loading("");
+    update();
+  }
+
+  // -------------------------------------------------------------- in words
+
+  function update() {
+    const yours = Object.keys(shown).length > 0 || cells.edited().size > 0;
+    control.shows({ inputs: shown, running: python.running, yours });
+  }
+
+  function describesPage() {
+    if (!Object.keys(shown).length && !cells.edited().size) return "The page shows the published values.";
+    const counts = Object.entries(page.differences()).filter(([, count]) => count);
+    const words = counts.map(([thing, count]) => `${count} ${thing}${count === 1 ? "" : "s"}`);
+    if (!words.length) return "Nothing on this page differs from what is published.";
+    const list = words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words[0];
+    return `${list} changed.`;
+  }
+
+  function saysOf(element) {
+    const data = element.querySelector("data") ?? element;
+    const { why } = data.dataset;
+    return why ? `published ${data.textContent}. ${why}` : `published ${page.published(data)}, yours ${data.textContent}`;
+  }
+
+  return { want, take, compute, run, restore, reset, stop, copy };
+}
