@@ -456,3 +456,9 @@ def test_a_table_is_read_as_it_was_written(rows):
         patch.setattr(published, "_publish", lambda kind, data, *_: shown.append(data))
         published.table("t", ["x", "y"], rows, "")
     assert cells_of(shown[0]["grid"])[1:] == rows
+
+
+def test_html_is_shown_as_text():
+    text = '<img src=x onerror="alert(1)"> <b>x</b> [x](javascript:alert(1))'
+    rendered = Renderer("here", lambda key: None).inline(text)
+    assert rendered.startswith("&lt;img src=x") and "<b>" not in rendered and "href" not in rendered
