@@ -51,7 +51,7 @@ serve: book
 	$(BIN)/jupyter-book config sphinx .
 	$(BIN)/sphinx-autobuild . $(SITE) --watch src --re-ignore /_build/ --re-ignore __pycache__ --open-browser
 
-bench: $(INSTALLED)
+bench: book
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 oracle: $(INSTALLED)

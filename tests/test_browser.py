@@ -80,7 +80,7 @@ def test_pages_beside_the_book_work_under_their_policy(opened, address, path):
 
 
 ADDED = {
-    "script": "const s = document.createElement('script'); s.textContent = 'window.ran = true'; document.body.append(s)",
+    "script": "const s = document.createElement('script'); s.text = 'window.ran = true'; document.body.append(s)",
     "handler": "document.body.insertAdjacentHTML('beforeend', '<img src=x: onerror=\"window.ran = true\">')",
     "elsewhere": "const s = document.createElement('script'); s.src = 'http://127.0.0.2/a.js'; document.body.append(s)",
     "request": "fetch('http://127.0.0.2/').catch(() => 0); 0",
