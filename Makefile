@@ -7,7 +7,7 @@
 # make oracle   hold what is read of every architecture against its public code (needs torch)
 # make spark    add Apache Spark to what the tests try traces on (400 MB; needs Java)
 # make lock     write requirements.txt anew from pyproject.toml, and the lock of what the browser is given
-# make clean    remove what was built
+# make clean    remove what was built, and what builds fetched
 
 SHELL       := /bin/bash -o pipefail
 VENV        ?= .venv
