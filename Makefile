@@ -1,5 +1,6 @@
 # make          what can be made
 # make book     build the book                 (SCENARIO=mine.toml: with your own hardware)
+# make comparison  set scenarios side by side  (SCENARIOS="a.toml b.toml")
 # make test     build it and run every test
 # make install  set up .venv alone, for the command costlib
 # make serve    open it, rebuild on a change
@@ -24,7 +25,7 @@ ifdef SCENARIO
 export COSTLIB_SCENARIO := $(if $(filter /%,$(firstword $(SCENARIO))),$(SCENARIO),$(CURDIR)/$(SCENARIO))
 endif
 
-.PHONY: help install book test serve bench oracle spark lock clean
+.PHONY: help install book comparison test serve bench oracle spark lock clean
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
@@ -43,6 +44,11 @@ book: $(INSTALLED)
 	@$(BIN)/costlib show > /dev/null
 	@$(BUILD)
 	@echo "The book is built: open $(SITE)/index.html"
+
+comparison: $(INSTALLED)
+	@for file in $(SCENARIOS); do $(BIN)/costlib show $$file > /dev/null || exit 2; done
+	@COSTLIB_COMPARISON="$$(echo $(abspath $(SCENARIOS)) | tr ' ' :)" $(BUILD)
+	@echo "The comparison is built: open $(SITE)/book/comparison.html"
 
 test: $(INSTALLED)
 	@$(BIN)/pytest

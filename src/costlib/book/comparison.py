@@ -5,8 +5,9 @@ import os
 import re
 from pathlib import Path
 
+from costlib import scenario
 from costlib.book import FILES, show
-from costlib.scenario import PARTS, REFERENCE, load
+from costlib.scenario import PARTS, REFERENCE
 from costlib.schema import InputError
 
 __all__ = ["VARIABLE", "cases", "differing_inputs", "files", "marked"]
@@ -29,7 +30,7 @@ def files():
     """
     given = os.environ.get(VARIABLE)
     compared = map(Path, given.split(os.pathsep)) if given else sorted(FILES.glob("scenarios/*.toml"))
-    own = load().file
+    own = scenario.load().file
     found = {}
     for file in [*([Path(own)] if own else []), *compared]:
         if not re.fullmatch(r"[\w.+ -]+", file.stem):
@@ -47,7 +48,7 @@ def cases():
     -------
     dict of str to Scenario
     """
-    return {"reference": load(REFERENCE)} | {name: load(file) for name, file in files().items()}
+    return {"reference": scenario.load(REFERENCE)} | {name: scenario.load(file) for name, file in files().items()}
 
 
 def differing_inputs(compared):
