@@ -5,11 +5,11 @@ import shlex
 
 import jupytext
 import pytest
+from test_comparison import make
 
 from conftest import BOOK, ROOT
 from costlib import book
 from costlib.scenario import PARTS, REFERENCE, load
-from test_comparison import make
 
 PAGE = BOOK / "change-the-hardware.md"
 COMMANDS = re.findall(r"^```shell\n(.*?)^```", PAGE.read_text("utf-8"), flags=re.S | re.M)
