@@ -21,6 +21,9 @@ BUILD       := $(BIN)/jupyter-book build . -W -n --keep-going
 PYTHON      ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
                  $(shell $(p) -c 'import sys; (3,11) <= sys.version_info < (3,14) and print("$(p)")' 2>/dev/null)))
 
+empty :=
+space := $(empty) $(empty)
+
 ifdef SCENARIO
 export COSTLIB_SCENARIO := $(if $(filter /%,$(firstword $(SCENARIO))),$(SCENARIO),$(CURDIR)/$(SCENARIO))
 endif
@@ -45,9 +48,10 @@ book: $(INSTALLED)
 	@$(BUILD)
 	@echo "The book is built: open $(SITE)/index.html"
 
+comparison: export COSTLIB_COMPARISON = $(subst $(space),:,$(abspath $(SCENARIOS)))
 comparison: $(INSTALLED)
-	@for file in $(SCENARIOS); do $(BIN)/costlib show $$file > /dev/null || exit 2; done
-	@COSTLIB_COMPARISON="$$(echo $(abspath $(SCENARIOS)) | tr ' ' :)" $(BUILD)
+	@$(BIN)/python -m costlib.book.comparison
+	@$(BUILD)
 	@echo "The comparison is built: open $(SITE)/book/comparison.html"
 
 test: $(INSTALLED)

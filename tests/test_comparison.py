@@ -171,6 +171,16 @@ def test_a_file_that_is_wrong_is_named_with_its_key_and_nothing_is_built(tmp_pat
     assert not (tmp_path / "built").exists()
 
 
+def test_files_that_cannot_be_told_apart_are_refused_before_a_build_begins(tmp_path):
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.toml").write_text("")
+    files = f"{tmp_path}/one/a.toml {tmp_path}/other/a.toml"
+    done = make("comparison", f"SCENARIOS={files}", f"BUILD=touch {tmp_path}/built")
+    assert re.search(r"^costlib: .*other/a\.toml: is called 'a', as", done.stderr, re.M)
+    assert done.returncode != 0 and not (tmp_path / "built").exists()
+
+
 def test_the_command_hands_the_files_to_the_build(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.toml").write_text('model = "qwen3-8b"')

@@ -1,8 +1,12 @@
-"""Several scenarios side by side: which files, what they are called, and in which inputs they differ."""
+"""Several scenarios side by side: which files, what they are called, and in which inputs they differ.
+
+``python -m costlib.book.comparison`` says what is wrong with the files, before a build begins.
+"""
 
 import dataclasses
 import os
 import re
+import sys
 from pathlib import Path
 
 from costlib import scenario
@@ -90,3 +94,10 @@ def marked(printed):
     """
     first, *others = printed
     return [first, *(other if other == first else f"**{other}**" for other in others)]
+
+
+if __name__ == "__main__":
+    try:
+        cases()
+    except InputError as error:
+        sys.exit(f"costlib: {error}")
