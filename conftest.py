@@ -6,10 +6,14 @@ gets the stated figure as its reference, so it is never compared with its own pa
 """
 
 import ast
+import functools
+import http.server
 import io
 import os
+import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from unittest import mock
 
@@ -126,3 +130,50 @@ def run(monkeypatch, capsys):
         return ended.value.code or 0, out, err
 
     return run_here
+
+
+# ---------------------------------------------------------------- the site in a browser
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="session")
+def address(site):
+    """Where the built site is served."""
+    handler = functools.partial(Quiet, directory=site)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")  # while it is there, no other event loop can run
+def browser():
+    """Headless Chromium, of this machine."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if not chromium and os.environ.get("CI"):
+        pytest.fail("no Chromium found; CI has to install it", pytrace=False)
+    if not chromium:
+        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    quiet = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    quiet += " --disable-component-update --disable-sync"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=quiet.split())
+        yield browser
+        browser.close()
+
+
+def listen(page):
+    """Have a page of the browser remember what it asks for, and what it complains of."""
+    page.asked, page.complaints = [], []
+    page.on("request", lambda asked: page.asked.append(asked.url))
+    page.on("requestfailed", lambda asked: page.complaints.append(f"failed: {asked.url}"))
+    page.on("response", lambda answer: answer.ok or page.complaints.append(f"{answer.status}: {answer.url}"))
+    page.on("console", lambda line: line.type in ("error", "warning") and page.complaints.append(line.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    return page

@@ -175,11 +175,12 @@ class TwoPages:
     def write(self, name, text):
         (self.folder / name).write_text(text, encoding="utf-8")
 
-    def build(self):
-        command = [sys.executable, "-m", "sphinx", "-b", "html", ".", self.out]
+    def build(self, *options):
+        """Build it; return what the build said."""
+        command = [sys.executable, "-m", "sphinx", "-b", "html", *options, ".", self.out]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        return done.stderr
+        return done.stdout + done.stderr
 
     def page(self, name):
         return BeautifulSoup((self.out / f"{name}.html").read_text("utf-8"), "html.parser")

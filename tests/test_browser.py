@@ -1,46 +1,10 @@
 """The built site in a browser: nothing asked of another host, no error, and it fits every window."""
 
-import functools
-import http.server
-import os
-import shutil
-import threading
-
 import pytest
-from playwright.sync_api import sync_playwright
 
-from conftest import BOOK
+from conftest import BOOK, listen
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PAGES = sorted(path.stem for path in BOOK.glob("*.md"))
-
-if not CHROMIUM and os.environ.get("CI"):
-    pytest.fail("no Chromium found; CI has to install it", pytrace=False)
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine (Debian: apt-get install chromium)")
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture(scope="module")
-def address(site):
-    handler = functools.partial(Quiet, directory=site)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    quiet = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    quiet += " --disable-component-update --disable-sync"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=quiet.split())
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(params=PAGES)
@@ -51,13 +15,7 @@ def visit(request, browser, address):
     def opened(width, theme):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
         contexts.append(context)
-        page = context.new_page()
-        page.asked, page.complaints = [], []
-        page.on("request", lambda asked: page.asked.append(asked.url))
-        page.on("requestfailed", lambda asked: page.complaints.append(f"failed: {asked.url}"))
-        page.on("response", lambda answer: answer.ok or page.complaints.append(f"{answer.status}: {answer.url}"))
-        page.on("console", lambda line: line.type in ("error", "warning") and page.complaints.append(line.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page = listen(context.new_page())
         page.goto(f"{address}/book/{request.param}.html", wait_until="networkidle")
         return page
 

@@ -35,7 +35,7 @@ function cell(number, element, code, on) {
   const [edit, run, restore] = ["Edit", "Run", "Restore"].map((name) => button(name, number));
   run.hidden = restore.hidden = true;
   bar.append(edit, run, restore);
-  code.after(bar);
+  code.append(bar);
   let source = published.text;
   let writing = null;
 
@@ -48,7 +48,7 @@ function cell(number, element, code, on) {
   });
 
   function write() {
-    writing = editor(source, number);
+    writing = editor(source, number, getComputedStyle(pre));
     writing.addEventListener("keydown", (event) => {
       if (event.key === "Escape") leave();
       else if (event.key === "Enter" && (event.ctrlKey || event.shiftKey || event.metaKey)) {
@@ -125,13 +125,15 @@ function button(name, number) {
 }
 
 /** A field for plain text that looks like the code, as high as its lines. */
-function editor(source, number) {
+function editor(source, number, { fontSize, lineHeight }) {
   const area = document.createElement("textarea");
   area.className = "live-editor";
   area.value = source;
   area.spellcheck = false;
   area.autocapitalize = "off";
   area.wrap = "off";
+  Object.assign(area.style, { fontSize, lineHeight });
+  area.setSelectionRange(0, 0);
   area.setAttribute("aria-label", `Source of code cell ${number + 1}. Control Enter runs it, Escape leaves.`);
   const fit = () => (area.rows = area.value.split("\n").length);
   area.addEventListener("input", fit);

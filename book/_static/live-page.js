@@ -179,7 +179,7 @@ export function showNumbers({ values, quotes: texts, tables, outputs, values_sta
     const { key, form } = data.dataset;
     const text = texts[form ? `${key}:${form}` : key];
     if (text !== undefined) showQuote(data, text, values[key]);
-    showStays(data, stay[key]);
+    showStays(data, stay[key] ?? (text === undefined && values[key] ? "It could not be printed anew" : ""));
   }
   for (const box of article.querySelectorAll(".stated[id]")) {
     if (values[box.id]) showBox(box, values[box.id]);
@@ -189,6 +189,7 @@ export function showNumbers({ values, quotes: texts, tables, outputs, values_sta
     if (table) showTable(table, content);
   }
   article.querySelectorAll("table.ledger").forEach(showLedger);
+  offerComparison();
 }
 
 /** The ledger's verdicts are of the published values; beside a changed one stands the published instead. */
@@ -223,8 +224,9 @@ export function showFigure({ key, light, dark, caption, alt, published: back }) 
   if (!figure) return;
   const images = { light: figure.querySelector("img.only-light"), dark: figure.querySelector("img.only-dark") };
   const words = figure.querySelector(".caption-text") ?? figure.querySelector("figcaption");
+  const hidden = figure.matches(".live-hidden");
   [figure, words, ...Object.values(images)].forEach(restore);
-  if (back) return;
+  if (back) return offerComparison();
   const changed = put(words, caption) || plain(alt) !== plain(images.light.alt);
   for (const [theme, drawing] of Object.entries({ light, dark })) {
     attribute(images[theme], "src", `data:image/svg+xml,${encodeURIComponent(drawing)}`);
@@ -232,6 +234,8 @@ export function showFigure({ key, light, dark, caption, alt, published: back }) 
   }
   keep(figure);
   figure.classList.toggle("live-changed", changed);
+  figure.classList.toggle("live-hidden", hidden);
+  offerComparison();
 }
 
 /** Figures that are being drawn anew are, until then, not what the numbers say. */
@@ -253,10 +257,19 @@ export function settle(why) {
   }
 }
 
-/** Say above the outputs of a cell why they stay; `run`, if it can be had, is what a button does. */
-export function note(number, text, run) {
+/** No figure waits any longer: what was not drawn anew is as it was. */
+export function drawn() {
+  for (const figure of article.querySelectorAll("figure.live-waits")) {
+    figure.classList.remove("live-waits");
+    figure.removeAttribute("aria-busy");
+  }
+}
+
+/** Say above the outputs of a cell why they stay; `run`, where it can be had, is what a button does. */
+export function stay(number, text, run) {
   const output = cellOf(number)?.querySelector(".cell_output");
   if (!output) return;
+  output.querySelectorAll("figure.live-waits").forEach(({ id }) => showFigure({ key: id, published: true }));
   const made = addition("p", "live-note", text);
   if (run) {
     const button = made.appendChild(document.createElement("button"));
@@ -269,6 +282,52 @@ export function note(number, text, run) {
 
 export function clearNotes() {
   article.querySelectorAll(".live-note").forEach((each) => each.remove());
+}
+
+// ---------------------------------------------------------------- comparing by eye
+
+const copies = new Map(
+  [...article.querySelectorAll(".pst-scrollable-table-container:has(> table[id]), figure.costlib[id]")].map((each) => [
+    each,
+    withoutNames(each.cloneNode(true)),
+  ]),
+);
+
+/** A copy of what was published, which no link leads to. */
+function withoutNames(copy) {
+  for (const each of [copy, ...copy.querySelectorAll("[id]")]) each.removeAttribute("id");
+  copy.classList.add("live-added", "live-published");
+  return copy;
+}
+
+/** Have a button below each changed table and figure that shows the published one in its place. */
+function offerComparison() {
+  for (const [element, copy] of copies) {
+    const changed = element.matches(".live-changed, :has(.live-changed)");
+    const button = element.parentElement.querySelector(`:scope > .live-compare[data-of="${nameOf(element)}"]`);
+    if (changed && !button) element.after(comparing(element, copy));
+    if (changed || !button) continue;
+    button.remove();
+    copy.remove();
+    element.classList.remove("live-hidden");
+  }
+}
+
+const nameOf = (element) => element.id || element.querySelector("table").id;
+
+function comparing(element, copy) {
+  const button = addition("button", "live-compare", "Show published");
+  button.type = "button";
+  button.dataset.of = nameOf(element);
+  button.addEventListener("click", () => {
+    const back = copy.isConnected;
+    if (back) copy.remove();
+    else element.before(copy);
+    keep(element);
+    element.classList.toggle("live-hidden", !back);
+    button.textContent = back ? "Show published" : "Show yours";
+  });
+  return button;
 }
 
 export function figuresInView() {

@@ -9,6 +9,8 @@ export function begin({ details, control, cells, dials }) {
   let wanted = {}; // what the reader wants to see
   let shown = {}; // what the page shows
   let fresh = true; // whether Python has not answered yet since it was started
+  let ownStep = false; // whether what is wanted is a step of its own in the history
+  let waiting = false; // whether figures wait for files
   const live = new URL(details.dataset.live, location).href;
   const python = new Python({ page: details.dataset.page, live }, hear);
   const hideTip = tips(saysOf);
@@ -33,8 +35,9 @@ export function begin({ details, control, cells, dials }) {
   function compute({ step = true } = {}) {
     const edited = cells.edited();
     if (!Object.keys(wanted).length && !edited.size) return reset();
+    ownStep ||= step;
     const given = [wanted, page.figuresInView()];
-    ask({ about: "inputs", call: "change", given, needs: "figures", inputs: wanted, step });
+    ask({ about: "inputs", call: "change", given, needs: "figures", inputs: wanted });
     if (fresh) edited.forEach((source, number) => edit(number, source));
   }
 
@@ -78,8 +81,8 @@ export function begin({ details, control, cells, dials }) {
       python.ask({ about: "reset", call: "change", given: [{}], silent: true });
     }
     wanted = {};
-    publish();
     control.fill({});
+    publish();
     address.write({}, true);
     control.say("The page shows the published values.");
     update();
@@ -141,7 +144,7 @@ export function begin({ details, control, cells, dials }) {
     },
     numbers(message, wish) {
       if (fresh) page.reset(); // what the page shows, another Python computed
-      fresh = false;
+      fresh = waiting = false;
       if (wish.inputs) accept(wish, message);
       hideTip();
       page.showNumbers(message);
@@ -152,27 +155,34 @@ export function begin({ details, control, cells, dials }) {
     },
     figure: page.showFigure,
     stays({ cell, why, text }) {
-      if (why !== "waits") page.note(cell, `This still shows the published run. ${text}.`);
+      if (why === "waits") waiting = true;
+      else page.stay(cell, still(text));
     },
     done() {
+      if (!waiting) page.drawn();
       control.counting("");
       control.conclude(describesPage());
     },
   };
 
-  function accept({ inputs, step }, { scenario = "" }) {
+  function accept({ inputs }, { scenario }) {
     shown = inputs;
     control.problems({});
     control.file(scenario);
-    address.write(shown, step);
+    address.write(shown, ownStep);
+    ownStep = false;
   }
 
   function showNotes(texts, why) {
     page.clearNotes();
     for (const [number, text] of Object.entries(texts)) {
       const mine = cells.failed(Number(number), why[number] === "failed" ? text : "");
-      if (!mine) page.note(number, `This still shows the published run. ${text}.`, why[number] === "long" && runLong);
+      if (!mine) page.stay(number, still(text), why[number] === "long" && runLong);
     }
+  }
+
+  function still(text) {
+    return `This still shows the published run. ${text}.`;
   }
 
   function hear(message, wish) {

