@@ -1,5 +1,6 @@
 # make          what can be made
 # make book     build the book                 (SCENARIO=mine.toml: with your own hardware)
+# make comparison  set scenarios side by side  (SCENARIOS="a.toml b.toml")
 # make test     build it and run every test
 # make install  set up .venv alone, for the command costlib
 # make serve    open it, rebuild on a change
@@ -20,11 +21,14 @@ BUILD       := $(BIN)/jupyter-book build . -W -n --keep-going
 PYTHON      ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
                  $(shell $(p) -c 'import sys; (3,11) <= sys.version_info < (3,14) and print("$(p)")' 2>/dev/null)))
 
+empty :=
+space := $(empty) $(empty)
+
 ifdef SCENARIO
 export COSTLIB_SCENARIO := $(if $(filter /%,$(firstword $(SCENARIO))),$(SCENARIO),$(CURDIR)/$(SCENARIO))
 endif
 
-.PHONY: help install book test serve bench oracle spark lock clean
+.PHONY: help install book comparison test serve bench oracle spark lock clean
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
@@ -43,6 +47,12 @@ book: $(INSTALLED)
 	@$(BIN)/costlib show > /dev/null
 	@$(BUILD)
 	@echo "The book is built: open $(SITE)/index.html"
+
+comparison: export COSTLIB_COMPARISON = $(subst $(space),:,$(abspath $(SCENARIOS)))
+comparison: $(INSTALLED)
+	@$(BIN)/python -m costlib.book.comparison
+	@$(BUILD)
+	@echo "The comparison is built: open $(SITE)/book/comparison.html"
 
 test: $(INSTALLED)
 	@$(BIN)/pytest
