@@ -7,8 +7,8 @@
 # make bench    measure what must be fast
 # make oracle   hold what is read of every architecture against its public code (needs torch)
 # make spark    add Apache Spark to what the tests try traces on (400 MB; needs Java)
-# make lock     write requirements.txt anew from pyproject.toml
-# make clean    remove what was built
+# make lock     write requirements.txt anew from pyproject.toml, and the lock of what the browser is given
+# make clean    remove what was built, and what builds fetched
 
 SHELL       := /bin/bash -o pipefail
 VENV        ?= .venv
@@ -61,7 +61,7 @@ serve: book
 	$(BIN)/jupyter-book config sphinx .
 	$(BIN)/sphinx-autobuild . $(SITE) --watch src --re-ignore /_build/ --re-ignore __pycache__ --open-browser
 
-bench: $(INSTALLED)
+bench: book
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 oracle: $(INSTALLED)
@@ -79,6 +79,8 @@ lock: | $(INSTALLED)
 	$(BIN)/uv pip compile pyproject.toml --extra book --extra test --extra dev --universal \
 	  --python-version 3.11 --generate-hashes --no-header --quiet -o $(VENV)/lock.txt
 	cmp -s $(VENV)/lock.txt requirements.txt || cp $(VENV)/lock.txt requirements.txt
+	$(BIN)/uv pip compile src/costlib/book/site/browser.in --constraint requirements.txt --no-deps --python-version 3.12 \
+	  --generate-hashes --no-header --no-annotate --quiet -o src/costlib/book/site/browser.txt
 	$(BIN)/uv pip compile tests/spark.in --universal --python-version 3.11 --generate-hashes --no-header --quiet -o tests/spark.txt
 
 clean:

@@ -1,10 +1,11 @@
 """Reads the book under a scenario: all that its pages publish, and their sentences, without a build.
 
 Cells are run as the page in a browser runs them, and only those that read a part of the scenario that has
-changed. Nothing is drawn, simulated or served.
+changed. Nothing is drawn or simulated.
 """
 
 import ast
+import contextlib
 import os
 import re
 from unittest import mock
@@ -86,6 +87,7 @@ class Book:
 
     def __init__(self):
         self.session = Reading()
+        self.session.long = True  # simulations are replaced
         self.case = None
         self.pages, self.parts, self.prose = {}, {}, []
         for path in sorted(BOOK.glob("*.md")):
@@ -106,7 +108,7 @@ class Book:
         before = os.getcwd()
         os.chdir(BOOK)  # where a page runs
         try:
-            with self.session.around(), without_servers():
+            with self.session.around(), replaced():
                 for stem, page in self.pages.items():
                     self._run(page, self.parts[stem], changed)
                     outputs += [shown for result in page.results if result for shown in result.shown]
@@ -146,21 +148,29 @@ class Reading(Session):
 
 def parts_of_cells(cells):
     """The parts of the scenario that each cell reads, by way of whatever names."""
-    known, found = {}, []
+    known, found, loading = {}, [], set()
     for cell in cells:
         parts = set()
         for statement in statements(cell.source):
-            read = Cell.of(ast.unparse(statement))
-            if read.loads and ast.unparse(statement) == "case = costlib.load()":
-                known["case"] = LOADED
-                continue
-            of_it = ALL if read.loads else parts_read(statement, read.reads | read.later, known)
+            (read,) = Cell(ast.unparse(statement)).statements
+            of_it = ALL if loads(statement) else parts_read(statement, read.reads | read.later, known)
             parts |= of_it
             for name in read.writes - read.imports | read.changes:
                 before = frozenset() if name in read.surely else known.get(name, frozenset())
                 known[name] = of_it if before is LOADED else of_it | before
+            if ast.unparse(statement) == "case = costlib.load()":
+                known["case"] = LOADED
+                loading.add(len(found))
         found.append(parts)
+    for number in loading:  # what it has loaded must be up to date for all that read it
+        found[number] = found[number].union(*found)
     return found
+
+
+def loads(statement):
+    """Whether it asks for the reader's scenario."""
+    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call) and not node.args)
+    return any(ast.unparse(call.func) == "costlib.load" for call in calls)
 
 
 def statements(source):
@@ -224,19 +234,10 @@ REPLACED = {
 }
 
 
-def without_servers():
-    """Around the cells: what takes long is replaced, or done once."""
-    return ChainOfPatches([mock.patch.object(module, name, new) for (module, name), new in REPLACED.items()])
-
-
-class ChainOfPatches:
-    def __init__(self, patches):
-        self.patches = patches
-
-    def __enter__(self):
-        for patch in self.patches:
-            patch.start()
-
-    def __exit__(self, *_):
-        for patch in self.patches:
-            patch.stop()
+@contextlib.contextmanager
+def replaced():
+    """Around the cells: what takes long is left out, or done once."""
+    with contextlib.ExitStack() as stack:
+        for (module, name), new in REPLACED.items():
+            stack.enter_context(mock.patch.object(module, name, new))
+        yield

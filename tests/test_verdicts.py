@@ -15,12 +15,12 @@ import traceback
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reading import Book
 
 import costlib
 from costlib import catalog
 from costlib.scenario import REFERENCE
 from costlib.schema import InputError
-from reading import Book
 
 CHECKS = {}  # of each text that depends on the scenario, by its key
 NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
@@ -140,9 +140,22 @@ class Plain:
         return [self.n * math.ceil(kind.heads / self.n) / kind.heads for kind in self.kinds]
 
 
+KNOWN = {}
+
+
+def in_plain(case, model=None):
+    """A scenario in plain numbers, or as it would be with another model; kept until another scenario is asked for."""
+    if KNOWN.get("case") is not case:
+        KNOWN.clear()
+        KNOWN["case"] = case
+    if model not in KNOWN:
+        KNOWN[model] = Plain(case, catalog.part("model", model) if model else None)
+    return KNOWN[model]
+
+
 def draft_gain(case, streams, context, drafts, accepted=0.8):
     """Times that speculation makes a stream quicker."""
-    target, draft = Plain(case), Plain(case, catalog.part("model", "llama-3.1-8b"))
+    target, draft = in_plain(case), in_plain(case, "llama-3.1-8b")
     share = min(1, target.active / 8 / draft.all)
     single = target.step(streams, context)
     cost = drafts * draft.step(streams, context, share=share) / single
@@ -223,7 +236,7 @@ def a_dash_where_there_is_no_rate(seen):
 
 @says("crossover-verdict", "context-verdict", "fig-long-prefill")
 def where_attention_takes_over(seen):
-    plain, crossing = Plain(seen.case), seen.number("attention-crossover")
+    plain, crossing = in_plain(seen.case), seen.number("attention-crossover")
     finite = math.isfinite(crossing)
     if finite:
         assert about(plain.attention_of_prompt(crossing), 2 * plain.active * crossing, 0.001)
@@ -239,12 +252,11 @@ def where_attention_takes_over(seen):
 
 @says("fig-batch")
 def what_state_adds_to_a_step(seen):
-    figure, plain = seen.figures["fig-batch"], Plain(seen.case)
+    figure, plain = seen.figures["fig-batch"], in_plain(seen.case)
     streams, factor = numbers(f"a step of {NUMBER} streams? takes {NUMBER} times as long", figure["title"])
-    exact = plain.step(streams, 32_768) / plain.step(streams, 0) if streams else 0
     alone = max(plain.read(streams) / plain.bandwidth, 2 * streams * plain.active / plain.rate) / plain.n
     exact = plain.step(streams, 32_768) / alone
-    assert factor >= 1 and about(factor, exact)
+    assert factor >= 1 and near(factor, exact, 2)
     assert streams == min(max(seen.number("fitting"), 1), seen.number("decode-streams"))
     steps = [float(step.replace(",", "")) for step in re.findall(NUMBER + " ms:", figure["alt"])]
     assert steps == sorted(steps) and len(steps) == 5  # the others lie above
@@ -252,7 +264,7 @@ def what_state_adds_to_a_step(seen):
 
 @says("batching-verdict")
 def whether_a_batch_is_bound_by_arithmetic(seen):
-    plain, text = Plain(seen.case), seen["batching-verdict"]
+    plain, text = in_plain(seen.case), seen["batching-verdict"]
     contexts = [10 ** (7 * i / 300) for i in range(301)]
     found = [plain.work(at) / plain.rate > plain.state(at) / plain.bandwidth for at in contexts]
     if text.startswith("Beyond"):
@@ -277,7 +289,7 @@ def what_a_mixture_reads(seen):
 
 @says("node-verdict", "tab-node")
 def what_a_node_gains(seen):
-    plain, text, rows = Plain(seen.case), seen["node-verdict"], seen.rows("tab-node")
+    plain, text, rows = in_plain(seen.case), seen["node-verdict"], seen.rows("tab-node")
     caption = seen.tables["tab-node"]["caption"]
     assert (len(rows) == 1) == (plain.n == 1) == ("nothing to exchange" in caption) == ("single accel" in text)
     exchanges = [millis(row[2]) for row in rows]
@@ -310,8 +322,10 @@ def which_chunk_is_enough(seen):
     chosen = seen.number("chunk-chosen")
     assert (chosen >= observed) == figure["title"].startswith("Only in one piece")
     first = [float(t.replace(",", "")) for t in re.findall(NUMBER + " ms with", figure["alt"])]
-    assert chosen == observed or about(seen.number("chunk-first-token", "ms"), first[-1], 0.13) or (
-        seen.number("chunk-first-token", "ms") < first[-1]
+    assert (
+        chosen == observed
+        or about(seen.number("chunk-first-token", "ms"), first[-1], 0.13)
+        or (seen.number("chunk-first-token", "ms") < first[-1])
     )
     assert seen["chunk-gap"] <= seen["piece-gap"]
     if chosen < observed:
@@ -353,7 +367,7 @@ def from_which_depth_no_table_fits(seen):
 
 @says("draft-name")
 def which_draft(seen):
-    smaller = Plain(seen.case).active / 8 < catalog.part("model", "llama-3.1-8b").parameters.m_as("parameter")
+    smaller = in_plain(seen.case).active / 8 < catalog.part("model", "llama-3.1-8b").parameters.m_as("parameter")
     assert ("cut down to an eighth" in seen["draft-name"]) == smaller
     assert ("active weights" in seen["draft-name"]) == (smaller and seen.case.model.experts is not None)
 
@@ -416,15 +430,12 @@ def where_drafts_stop_to_gain(seen):
 
 @says("smaller-blocks-verdict", "fig-blocks")
 def what_keeps_blocks_from_being_smaller(seen):
-    table_too = seen["least-overhead-block"] >= seen["page-size"]
+    table_too = seen.number("least-overhead-block", "token") >= 16
     either(seen, table_too, "smaller-blocks-verdict", "the table too", "not memory but reading")
-    kept = min(seen.case.workload.context.magnitude, seen.case.model.whole_context.window or math.inf, key=_plain)
+    window = seen.case.model.whole_context.window
+    kept = min(seen.case.workload.context.magnitude, window.magnitude if window is not None else math.inf)
     pieces = numbers(f"into {NUMBER} piece", seen.figures["fig-blocks"]["title"])[0]
-    assert pieces == math.ceil(_plain(kept) / 16)
-
-
-def _plain(value):
-    return getattr(value, "magnitude", value)
+    assert pieces == math.ceil(kept / 16)
 
 
 @says("tab-designs", "tab-formats")
@@ -460,7 +471,7 @@ def whether_the_model_fits(seen):
     pool, text = seen.number("ref-node-pool", "GB"), seen["pool-verdict"]
     either(seen, pool >= 0, "scenario-fits", "has room for the model", "has no room for this model")
     assert ("does not fit on this node" in text) == (pool < 0)
-    state = Plain(seen.case).state(seen.number("workload-context")) / 1e9
+    state = in_plain(seen.case).state(seen.number("workload-context")) / 1e9
     assert ("no room for a context" in text) == (0 <= pool < state)
     if pool >= state:
         held, context = numbers(rf"holds {NUMBER} trajector(?:y|ies) of {LENGTH}\.", text)
@@ -474,12 +485,18 @@ def tables_are_complete(seen):
     assert len(seen.rows("tab-models")) == len(catalog.names("model"))
 
 
+@says("tab-change-three-lines")
+def a_column_of_yours(seen):
+    header = seen.tables["tab-change-three-lines"]["grid"].splitlines()[0]
+    assert ("Yours" in header) == bool(seen.case.file)
+
+
 # ---------------------------------------------------------------- kv-budget
 
 
 def on_node(case, context, ranks):
     """Sessions that a node holds, so many cards to a copy; and what a card has left."""
-    plain = Plain(case)
+    plain = in_plain(case)
     weights = plain.all * case.reserve.weights.m_as("byte/parameter") / ranks
     pool = case.accelerator.memory.m_as("byte") - weights - case.reserve.runtime.m_as("byte") / plain.n
     kept = plain.fixed / ranks + sum(
@@ -508,7 +525,7 @@ def how_many_sessions(seen):
     if most and cards > 1:
         ranks, sessions = numbers(rf"fit with {NUMBER} cards? a copy: {NUMBER}\.", text)
         assert held[int(ranks)][0] == sessions == most
-    undivided = max(Plain(case).n and seen.case.state_pool.m_as("byte") / Plain(case).state(32_768), 0) // 1
+    undivided = max(seen.number("node-pool", "byte") / in_plain(case).state(32_768), 0) // 1
     assert ("Were weights and state each held once" in text) == (undivided > most)
     room = held[cards][1] >= 0 or most > 0
     assert own == ("has no room for the model at all" if not room else own)
@@ -534,14 +551,17 @@ def the_node_beside_the_worked_card(seen):
         wanted = "not one" if ends[1] == 0 else f"{ends[1]:,.0f}"
         assert f"holds {ends[0]:,.0f} session{'s' * (ends[0] > 1)} of 4,096 tokens, and {wanted} of 262,144" in title
     sessions = seen.rows("tab-five")[-1][-1]
-    assert numbers(f"^{NUMBER}, computed", sessions)[0] == on_node(seen.case, seen.number("workload-context"), int(best))[0]
+    assert (
+        numbers(f"^{NUMBER}, computed", sessions)[0]
+        == on_node(seen.case, seen.number("workload-context"), int(best))[0]
+    )
 
 
 @says("tab-levers")
 def what_a_reload_takes(seen):
     (wait,) = numbers(f"at least {NUMBER} ms", seen.tables["tab-levers"]["grid"])
     rate = seen.case.host_link.bandwidth.m_as("B/s")
-    assert near(wait, 1e3 * Plain(seen.case).state(32_768) / rate, 2)
+    assert near(wait, 1e3 * in_plain(seen.case).state(32_768) / rate, 2)
 
 
 @says("holding-verdict")
@@ -565,7 +585,7 @@ def nodes_for_the_state(seen):
         assert ("for the model" in seen["queues-answer"]) == (seen.number("ref-node-pool") <= 0)
         return
     found = numbers(f"takes {NUMBER} nodes?, of those inside a call {NUMBER} nodes?", seen["queues-answer"])
-    pool, state = seen.number("node-pool", "byte"), Plain(seen.case).state(seen.number("workload-context"))
+    pool, state = seen.number("node-pool", "byte"), in_plain(seen.case).state(seen.number("workload-context"))
     for nodes, key in zip(found, ("live-trajectories", "active-trajectories"), strict=True):
         assert near(nodes, seen.number(key) * state / pool, 2)
     (ratio,) = numbers(f"waits, {NUMBER} to one", seen["gap-verdict"])
@@ -589,7 +609,7 @@ def whether_to_reload(seen):
     recompute = seen["break-even-here"] > seen["reload-link-rate"]
     either(seen, recompute, "reload-verdict", "^recomputes sooner", "^reloads sooner")
     assert seen["reload-verdict"] in seen.figures["fig-reload"]["title"]
-    plain, context = Plain(seen.case), seen.number("workload-context")
+    plain, context = in_plain(seen.case), seen.number("workload-context")
     work = 2 * plain.active * context + plain.attention_of_prompt(context)
     prefill = max(work / plain.rate, plain.read(context) / plain.bandwidth)
     assert about(seen.number("break-even-here", "B/s"), plain.state(context) / prefill, 1e-6)
@@ -618,7 +638,7 @@ def whether_recomputing_pays(seen):
         return
     starts, turns = seen.number("start-rate"), seen.number("turns")
     recompute, tool = seen.number("recompute-node-time", "s"), seen.number("tool-time", "s")
-    share = Plain(seen.case).state(seen.number("workload-context")) / seen.number("node-pool", "byte")
+    share = in_plain(seen.case).state(seen.number("workload-context")) / seen.number("node-pool", "byte")
     saved, stolen = starts * turns * (tool - recompute) * share, starts * turns * recompute
     if saved <= 0:
         assert text.startswith("Recomputing fills more memory than keeping does")
@@ -678,9 +698,12 @@ def whether_to_hire(seen):
         assert numbers(NUMBER, row[4])[0] <= 100
     else:
         (times,) = numbers(f"Even full, the cards cost {NUMBER} times", text)
-        assert times >= 1 and f"× {times:g}" == re.search("× [0-9.,]+", row[4])[0].replace(",", "").rstrip("0").rstrip(
-            "." if "." in row[4] else ""
-        ) or about(times, numbers(f"× {NUMBER}", row[4])[0], 1e-9)
+        assert (
+            times >= 1
+            and f"× {times:g}"
+            == re.search("× [0-9.,]+", row[4])[0].replace(",", "").rstrip("0").rstrip("." if "." in row[4] else "")
+            or about(times, numbers(f"× {NUMBER}", row[4])[0], 1e-9)
+        )
     used, cards, host = numbers(f"would use {NUMBER} % .* cost {NUMBER} USD .*, and {NUMBER} USD from a host", decision)
     (full,) = numbers(f"{NUMBER} USD full", seen.figures["fig-worksheet-crossing"]["alt"])
     assert used <= 100 and about(cards, full / used * 100, 0.02)
@@ -728,12 +751,14 @@ WRONG = {
 }
 
 
+@functools.cache
+def faults_of_text(text):
+    found = ((fault, pattern.search(text)) for fault, pattern in WRONG.items())
+    return [f"{fault}: …{text[max(at.start() - 60, 0) : at.end() + 40]}…" for fault, at in found if at]
+
+
 def grammar(seen):
-    for where, text in seen.texts():
-        for fault, pattern in WRONG.items():
-            if found := pattern.search(text):
-                around = text[max(found.start() - 60, 0) : found.end() + 40]
-                raise AssertionError(f"{fault} in {where}: …{around}…")
+    assert [f"in {where}, {fault}" for where, text in seen.texts() for fault in faults_of_text(text)] == []
 
 
 # ---------------------------------------------------------------- scenarios
