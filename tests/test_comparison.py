@@ -7,12 +7,14 @@ import subprocess
 import sys
 import tomllib
 
+import jupytext
 import pytest
 from bs4 import BeautifulSoup
 
 import costlib
 from conftest import BOOK, ROOT
 from costlib.book import FILES, comparison
+from costlib.book.live.kernel import values, values_of_each
 from costlib.scenario import REFERENCE, VARIABLE, load
 from costlib.schema import InputError
 
@@ -106,6 +108,17 @@ def test_what_differs_from_the_first_is_marked():
     assert comparison.marked(["1", "1", "2"]) == ["1", "1", "**2**"]
 
 
+def test_several_scenarios_one_after_another_have_the_values_that_each_has_alone():
+    pages = {}
+    for name in ("output-cost", "reference-values", "kv-budget"):
+        cells = [cell for cell in jupytext.read(BOOK / f"{name}.md", fmt="md:myst").cells if cell.cell_type == "code"]
+        pages[name] = {"cells": [{"source": c.source, "tags": c.metadata.get("tags", [])} for c in cells]}
+    files = [None, *EXAMPLES, None]
+    together = values_of_each({"pages": pages}, files)
+    assert together == [values({"pages": pages}, file) for file in files]
+    assert together[0]["output-input-ratio"]["printed"] == "295" != together[1]["output-input-ratio"]["printed"]
+
+
 # The page
 
 
@@ -137,7 +150,7 @@ def test_it_has_the_values_of_every_page_and_those_of_the_reference_are_the_publ
 
 def test_what_differs_from_the_reference_is_marked_and_nothing_else(page):
     cells = [row.find_all("td")[1:] for row in page.select("table.comparison tbody tr")]
-    assert any(others for _, *others in cells)
+    assert any(others for _, *others in cells) and not page.select("th.differs")
     for reference, *others in cells:
         for other in others:
             assert ("differs" in other.get("class", [])) == (other.get_text() != reference.get_text())
