@@ -8,10 +8,10 @@ import zipfile
 
 import pytest
 from sphinx.errors import ExtensionError
+from test_book import CONF, TwoPages
 
 from conftest import ROOT
 from costlib.book.site import assets
-from test_book import CONF, TwoPages
 
 LOCK = assets.LOCK.read_text("utf-8")
 VERSIONS = dict(line.split("==") for line in LOCK.replace(" \\", "").splitlines() if "==" in line)

@@ -20,7 +20,7 @@ from costlib.book.live import inputs
 from costlib.units import Quantity
 
 PAGES = sorted(path.stem for path in BOOK.glob("*.md"))
-PATIENCE = 240  # seconds
+PATIENCE = 60  # seconds
 expect.set_options(timeout=PATIENCE * 1000)
 
 # What goes to the worker and what comes from it, for who looks on.
@@ -76,9 +76,8 @@ class Reader:
 
     def article(self):
         """The page's own content; the control's above it is another matter."""
-        return self.page.evaluate(
-            "[...document.querySelectorAll('article > :not(.hardware, .hardware-bar)')].map((e) => e.outerHTML).join()"
-        )
+        parts = "[...document.querySelectorAll('article > :not(.hardware, .hardware-bar)')].map((e) => e.outerHTML)"
+        return re.sub(r" ?\bactive\b", "", "".join(self.page.evaluate(parts)))  # the theme marks where the reader is
 
     def choose(self, **parts):
         self.show_control()
@@ -446,8 +445,7 @@ def test_a_dial_is_turned_from_the_keyboard(reader):
     assert reader.page.evaluate("document.activeElement.getAttribute('role')") == "spinbutton"
     for key, wanted in {"PageUp": 524288, "ArrowDown": 262144, "End": 1e8, "PageDown": 2**24}.items():
         reader.page.keyboard.press(key)
-        if key != "End":
-            assert float(dial.get_attribute("aria-valuenow")) == wanted, key
+        assert float(dial.get_attribute("aria-valuenow")) == wanted, key
     reader.settled()
 
 
@@ -484,8 +482,8 @@ def test_a_cell_is_edited_and_run_with_the_pages_state_and_restored(reader):
     cell = edit(
         reader, "ridge-point", 'state("ridge-point", 2 * roofline.ridge_point(peak_rate, bandwidth), "operation/byte")'
     )
-    expect(cell.locator(".stated strong")).to_have_text("1,181 op/B")
-    expect(reader.value("ridge-point")).to_have_text("1,181\u00a0op/B")
+    expect(cell.locator(".stated strong")).to_have_text("1,180 op/B")
+    expect(reader.value("ridge-point")).to_have_text("1,180\u00a0op/B")
     expect(cell.locator("pre").first).to_contain_text("2 * roofline")
     cell.get_by_role("button", name="Restore").click()
     reader.settled()
@@ -570,7 +568,8 @@ def test_no_request_leaves_the_site_and_nothing_is_complained_of(started, ledger
     for reader in (started, ledger):
         page = reader.page
         assert [url for url in page.asked if not url.startswith((address, "data:", "blob:"))] == []
-        assert [line for line in page.complaints if "findfont" not in line] == []
+        theirs = ("findfont", "reading 'closest'")  # Matplotlib without some fonts; the theme, as it marks headings
+        assert [line for line in page.complaints if not any(words in line for words in theirs)] == []
         live = [url for url in page.asked if "/_static/live/" in url]
         assert len(live) == len(set(live))  # each file once
 

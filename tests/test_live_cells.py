@@ -4,6 +4,7 @@ import contextlib
 import io
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -127,6 +128,16 @@ KINDS = {  # of dependence that names alone do not show; the last cell prints wh
     "a list in a dictionary": ["x = []", "y = {1: x}", "y[1].append(case.x)", "print(x)"],
     "a list that a loop takes out": ["x = [[]]", "for y in x:\n    y.append(case.x)", "print(x)"],
     "a list that a function is given": ["def p(z):\n    z.append(case.x)", "x = []", "p(x)", "print(x)"],
+    "given under another name": ["def p(z):\n    z.append(1)\nq = p", "x = [case.x]", "q(x)", "print(x)"],
+    "given through a map": ["def p(z):\n    z.append(1)", "x = [[case.x]]", "list(map(p, x))", "print(x)"],
+    "given to a method": [
+        "class C:\n    def p(self, z):\n        z.append(1)",
+        "x = []",
+        "C().p(x)",
+        "y = case.x\nprint(x)",
+    ],
+    "given by name": ["def p(y, z):\n    z.append(y)", "x = []", "p(z=x, y=case.x)", "print(x)"],
+    "an argument left alone": ["def p(y, z):\n    z.append(y)", "x = [case.x]", "p(x, [])", "print(x)"],
     "given on": ["def p(z):\n    z.append(1)", "def q(z):\n    p(z)", "x = [case.x]", "q(x)", "print(x)"],
     "a list that a function finds": ["x = []\ndef p():\n    x.append(case.x)", "p()", "print(x)"],
     "found and renamed": ["x = [[]]\ndef p():\n    y = x[0]\n    y.append(1)", "p()\nz = case.x", "print(x, z)"],
@@ -148,7 +159,7 @@ KINDS = {  # of dependence that names alone do not show; the last cell prints wh
 @pytest.mark.parametrize("cells", KINDS.values(), ids=KINDS)
 def test_dependence_that_names_do_not_show(cells):
     program = ["import costlib\ncase = costlib.load()", *cells]
-    page, session = Page([{"source": source, "tags": []} for source in program]), Session()
+    page, session = Page([{"source": source, "tags": []} for source in program], tested=False), Session()
     with session.around():
         for x, y in [(0, 0), (1, 0), (1, 5), (0, 5), (2, 1), (0, 0)]:
             session.scenario = SimpleNamespace(x=x, y=y)
@@ -162,7 +173,7 @@ def test_dependence_that_names_do_not_show(cells):
 @steady
 @given(PROGRAM, SCENARIOS)
 def test_a_change_gives_what_a_new_run_gives(program, cases):
-    page, session = Page([{"source": source, "tags": []} for source in program]), Session()
+    page, session = Page([{"source": source, "tags": []} for source in program], tested=False), Session()
     with session.around():
         for case in cases:
             session.scenario = case
@@ -175,7 +186,7 @@ def test_a_change_gives_what_a_new_run_gives(program, cases):
 @steady
 @given(PROGRAM, SCENARIOS, some.lists(some.integers(0, 7), min_size=1, max_size=3))
 def test_cells_that_are_wanted_alone_give_what_they_give_among_all(program, cases, wanted):
-    page, session = Page([{"source": source, "tags": []} for source in program]), Session()
+    page, session = Page([{"source": source, "tags": []} for source in program], tested=False), Session()
     wanted = {number % len(program) for number in wanted}
     with session.around():
         for case in cases:
@@ -189,7 +200,7 @@ def test_cells_that_are_wanted_alone_give_what_they_give_among_all(program, case
 @steady
 @given(PROGRAM, SCENARIOS, some.lists(some.tuples(some.integers(1, 7), CELL), min_size=1, max_size=3))
 def test_cells_that_a_reader_writes_are_run_as_well(program, cases, edits):
-    page, session = Page([{"source": source, "tags": []} for source in program]), Session()
+    page, session = Page([{"source": source, "tags": []} for source in program], tested=False), Session()
     program = list(program)
     with session.around():
         for case, (number, source) in zip(cases, edits, strict=False):
@@ -207,7 +218,7 @@ def test_cells_that_a_reader_writes_are_run_as_well(program, cases, edits):
 @steady
 @given(PROGRAM, SCENARIOS)
 def test_cells_that_the_scenario_does_not_reach_print_the_same_under_each(program, cases):
-    live = Page([{"source": source, "tags": []} for source in program]).live
+    live = Page([{"source": source, "tags": []} for source in program], tested=False).live
     first, *others = (fresh(program, case) for case in cases)
     for other in others:
         assert {n for n, (one, another) in enumerate(zip(first, other, strict=True)) if one != another} <= live

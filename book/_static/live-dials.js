@@ -5,7 +5,7 @@
 
 const PIXELS = 16; // of a drag, a step
 const THRESHOLD = 4; // pixels until a press is a drag
-const KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 3, PageDown: -3, Home: -1e3, End: 1e3 };
+const KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 3, PageDown: -3 };
 
 /** The value so many steps from a number: powers of two, or 1, 2, 5 and their tens. */
 export function stepped(number, steps, { step, low, high }) {
@@ -33,8 +33,8 @@ export function dialsOf(fields, want) {
     if (field?.dataset.step) made.push(dial(data.parentElement, data, field, want));
   }
   return {
-    /** The page shows what was asked for, or will not: dials say what their values say. */
-    settle: () => made.forEach((tell) => tell()),
+    /** The page shows these inputs now, whatever was asked for: dials say what their values say. */
+    settle: (inputs) => made.forEach((tell) => tell(inputs)),
   };
 }
 
@@ -42,6 +42,7 @@ function dial(link, data, field, want) {
   const { step, unit } = field.dataset;
   const limits = { step, low: Number(field.dataset.low), high: Number(field.dataset.high) };
   const address = link.getAttribute("href");
+  let number; // what it stands at
   let press = null; // where a drag began, and with which number
 
   link.removeAttribute("href");
@@ -56,24 +57,21 @@ function dial(link, data, field, want) {
   })) {
     link.setAttribute(name, value);
   }
-  tell();
+  tell({});
 
-  function now() {
-    return Number.parseFloat(field.value.trim() || field.dataset.published);
-  }
-
-  function tell() {
+  function tell(inputs) {
+    number = Number.parseFloat(inputs[field.name] || field.dataset.published);
     delete link.dataset.turned;
-    link.setAttribute("aria-valuenow", now());
+    link.setAttribute("aria-valuenow", number);
     link.setAttribute("aria-valuetext", data.textContent);
   }
 
-  function turn(number, step) {
-    if (number === now()) return;
-    const text = `${number} ${unit}`.trim();
-    field.value = number === Number.parseFloat(field.dataset.published) ? "" : text;
-    link.dataset.turned = `${number.toLocaleString("en", { maximumSignificantDigits: 9 })} ${unit}`.trim();
-    link.setAttribute("aria-valuenow", number);
+  function turn(to, step) {
+    if (to === number) return;
+    number = to;
+    field.value = to === Number.parseFloat(field.dataset.published) ? "" : `${to} ${unit}`.trim();
+    link.dataset.turned = `${to.toLocaleString("en", { maximumSignificantDigits: 9 })} ${unit}`.trim();
+    link.setAttribute("aria-valuenow", to);
     link.setAttribute("aria-valuetext", link.dataset.turned);
     want(field.name, field.value, step);
   }
@@ -86,12 +84,14 @@ function dial(link, data, field, want) {
 
   link.addEventListener("keydown", (event) => {
     if (event.key === "Enter") follow();
-    if (!(event.key in KEYS) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const steps = KEYS[event.key];
+    const next = { Home: limits.low, End: limits.high }[event.key] ?? (steps && stepped(number, steps, limits));
+    if (next === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    turn(stepped(now(), KEYS[event.key], limits), !event.repeat);
+    turn(next, !event.repeat);
   });
   link.addEventListener("pointerdown", (event) => {
-    press = event.button === 0 ? { x: event.clientX, number: now(), dragged: false } : null;
+    press = event.button === 0 ? { x: event.clientX, number, dragged: false } : null;
   });
   link.addEventListener("pointermove", (event) => {
     if (!press || !event.buttons) return;

@@ -94,8 +94,8 @@ export function begin({ details, control, cells, dials }) {
     page.reset();
     control.problems({});
     control.file("");
-    dials.settle();
     shown = {};
+    dials.settle(shown);
   }
 
   function stop() {
@@ -104,7 +104,7 @@ export function begin({ details, control, cells, dials }) {
     page.settle("Python was stopped");
     wanted = shown;
     control.fill(wanted);
-    dials.settle();
+    dials.settle(shown);
     const left = document.querySelectorAll(".live-note").length;
     const rest = left ? ` What still shows the published run says so.` : "";
     control.say(`Stopped. ${describesPage()}${rest}`);
@@ -139,7 +139,7 @@ export function begin({ details, control, cells, dials }) {
     refused({ problems }, wish) {
       if (wish.inputs !== wanted) return; // the reader has changed them meanwhile
       const others = control.problems(problems).map(([key, text]) => `${key}: ${text}`);
-      dials.settle();
+      dials.settle(shown);
       control.say(["These inputs are not computed.", ...others, describesPage()].join(" "));
     },
     numbers(message, wish) {
@@ -150,7 +150,7 @@ export function begin({ details, control, cells, dials }) {
       page.showNumbers(message);
       page.wait(message.figures ?? []);
       showNotes(message.stays, message.why);
-      dials.settle();
+      if (shown === wanted) dials.settle(shown); // else the reader goes on turning
       control.conclude(describesPage());
     },
     figure: page.showFigure,

@@ -58,6 +58,7 @@ export function tips(says) {
   });
   addEventListener("pointerdown", () => (pressed = of), true);
   addEventListener("focusin", ({ target }) => (about(target) ? show(about(target)) : hide()));
+  addEventListener("focusout", hide);
   addEventListener("scroll", place, { passive: true, capture: true });
   addEventListener("keydown", ({ key }) => key === "Escape" && hide());
   addEventListener(

@@ -44,17 +44,14 @@ _STYLE = {
 
 
 def axes(panels=1, **options):
-    """A new figure and its axes, panels one above the next; options as for ``matplotlib.pyplot.subplots``."""
-    import matplotlib
+    """A new figure and its axes, panels one above the next; options as for ``matplotlib.figure.Figure.subplots``."""
+    from matplotlib import rcParams
+    from matplotlib.figure import Figure
 
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    matplotlib.rcParams.update(_STYLE)
-    size = (5.6, 3.7) if panels == 1 else (5.6, 3.1 * panels)
-    drawn, ax = pyplot.subplots(panels, 1, figsize=size, **options)
-    pyplot.close(drawn)  # shown when published, not at the end of the cell
-    return drawn, ax
+    rcParams.update(_STYLE)
+    # Not of pyplot, which takes long to load, and would show it at the end of the cell.
+    drawn = Figure(figsize=(5.6, 3.7) if panels == 1 else (5.6, 3.1 * panels))
+    return drawn, drawn.subplots(panels, 1, **options)
 
 
 def label(ax, x, y, text, colour, offset, ha="left"):

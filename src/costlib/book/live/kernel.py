@@ -13,7 +13,7 @@ from costlib.book.live.page import Page
 from costlib.book.live.running import Session
 from costlib.book.printed import printed
 
-__all__ = ["Kernel", "start", "values"]
+__all__ = ["Kernel", "start", "values", "values_of_each"]
 
 
 def start(book, page, emit, folder="."):
@@ -302,13 +302,35 @@ def values(book, file=None):
     dict of str to dict
         The record of each key, with its page.
     """
-    session = Session()
-    session.scenario = scenario.load(file or scenario.REFERENCE)
-    session.file = session.scenario.file
-    found = {}
+    return values_of_each(book, [file])[0]
+
+
+def values_of_each(book, files):
+    """The same for several scenarios: cells that do not depend on them are run once.
+
+    Parameters
+    ----------
+    book : dict
+    files : iterable of path-like or None
+
+    Returns
+    -------
+    list of dict
+    """
+    session, found = Session(), []
+    pages = {name: Page(content["cells"]) for name, content in book["pages"].items()}
     with absent.standing_in(absent.NATIVE), session.around():
-        for name, content in book["pages"].items():
-            page = Page(content["cells"])
-            page.run(page.cells.stating({key for cell in page.cells.all for key in cell.keys}), session)
-            found |= {key: record | {"page": name} for key, record in page.values().items()}
+        for file in files:
+            session.scenario = scenario.load(file or scenario.REFERENCE)
+            session.file = session.scenario.file
+            found.append(_values(pages, session))
+    return found
+
+
+def _values(pages, session):
+    found = {}
+    for name, page in pages.items():
+        page.forget_scenario()
+        page.run(page.cells.stating({key for cell in page.cells.all for key in cell.keys}), session)
+        found |= {key: record | {"page": name} for key, record in page.values().items()}
     return found
