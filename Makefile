@@ -1,13 +1,14 @@
 # make          what can be made
 # make book     build the book                 (SCENARIO=mine.toml: with your own hardware)
+# make comparison  set scenarios side by side  (SCENARIOS="a.toml b.toml")
 # make test     build it and run every test
 # make install  set up .venv alone, for the command costlib
 # make serve    open it, rebuild on a change
 # make bench    measure what must be fast
 # make oracle   hold what is read of every architecture against its public code (needs torch)
 # make spark    add Apache Spark to what the tests try traces on (400 MB; needs Java)
-# make lock     write requirements.txt anew from pyproject.toml
-# make clean    remove what was built
+# make lock     write requirements.txt anew from pyproject.toml, and the lock of what the browser is given
+# make clean    remove what was built, and what builds fetched
 
 SHELL       := /bin/bash -o pipefail
 VENV        ?= .venv
@@ -20,11 +21,14 @@ BUILD       := $(BIN)/jupyter-book build . -W -n --keep-going
 PYTHON      ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
                  $(shell $(p) -c 'import sys; (3,11) <= sys.version_info < (3,14) and print("$(p)")' 2>/dev/null)))
 
+empty :=
+space := $(empty) $(empty)
+
 ifdef SCENARIO
 export COSTLIB_SCENARIO := $(if $(filter /%,$(firstword $(SCENARIO))),$(SCENARIO),$(CURDIR)/$(SCENARIO))
 endif
 
-.PHONY: help install book test serve bench oracle spark lock clean
+.PHONY: help install book comparison test serve bench oracle spark lock clean
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
@@ -44,6 +48,12 @@ book: $(INSTALLED)
 	@$(BUILD)
 	@echo "The book is built: open $(SITE)/index.html"
 
+comparison: export COSTLIB_COMPARISON = $(subst $(space),:,$(abspath $(SCENARIOS)))
+comparison: $(INSTALLED)
+	@$(BIN)/python -m costlib.book.comparison
+	@$(BUILD)
+	@echo "The comparison is built: open $(SITE)/book/comparison.html"
+
 test: $(INSTALLED)
 	@$(BIN)/pytest
 
@@ -51,7 +61,7 @@ serve: book
 	$(BIN)/jupyter-book config sphinx .
 	$(BIN)/sphinx-autobuild . $(SITE) --watch src --re-ignore /_build/ --re-ignore __pycache__ --open-browser
 
-bench: $(INSTALLED)
+bench: book
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 oracle: $(INSTALLED)
@@ -69,6 +79,8 @@ lock: | $(INSTALLED)
 	$(BIN)/uv pip compile pyproject.toml --extra book --extra test --extra dev --universal \
 	  --python-version 3.11 --generate-hashes --no-header --quiet -o $(VENV)/lock.txt
 	cmp -s $(VENV)/lock.txt requirements.txt || cp $(VENV)/lock.txt requirements.txt
+	$(BIN)/uv pip compile src/costlib/book/site/browser.in --constraint requirements.txt --no-deps --python-version 3.12 \
+	  --generate-hashes --no-header --no-annotate --quiet -o src/costlib/book/site/browser.txt
 	$(BIN)/uv pip compile tests/spark.in --universal --python-version 3.11 --generate-hashes --no-header --quiet -o tests/spark.txt
 
 clean:

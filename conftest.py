@@ -22,7 +22,7 @@ import nbformat
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile
 
-from costlib.book import MIME
+from costlib.book import MIME, comparison
 from costlib.book.stated import rows
 from costlib.cli import main
 from costlib.scenario import VARIABLE
@@ -31,6 +31,7 @@ ROOT = Path(__file__).parent
 BOOK = ROOT / "book"
 
 os.environ.pop(VARIABLE, None)  # the tests are about the reference scenario
+os.environ.pop(comparison.VARIABLE, None)
 
 
 def stated_keys(source):

@@ -100,6 +100,39 @@ def test_a_dark_figure_keeps_no_colour_of_the_light_one():
     assert not any(colour in style.dark(image) for colour in (style.BLUE, style.ORANGE, style.INK, style.MUTED))
 
 
+def logarithmic(**limits):
+    drawn, ax = book.axes()
+    ax.plot([1, 10], [1, 10])
+    ax.set(xscale="log", yscale="log", **limits)
+    return drawn, ax
+
+
+def test_minor_ticks_are_one_line_where_they_were():
+    drawn, ax = logarithmic(xlim=(1.5, 25_000), ylim=(0.3, 200))
+    places = [value for value in ax.xaxis.get_minorticklocs() if 1.5 <= value <= 25_000]
+    style.svg(drawn)
+    along, across = (
+        line for line in ax.get_children() if line.__class__.__name__ == "Line2D" and not line.get_in_layout()
+    )
+    assert along.get_xdata() == pytest.approx(places) and set(along.get_ydata()) == {0}
+    assert set(across.get_xdata()) == {0} and len(across.get_ydata()) > 20
+    assert len(ax.xaxis.get_minorticklocs()) == 0
+
+
+def test_minor_ticks_with_labels_stay_as_they_are():
+    drawn, ax = logarithmic(xlim=(2, 9))
+    style.svg(drawn)
+    assert "3" in [text.get_text() for text in ax.xaxis.get_ticklabels(minor=True)]
+
+
+def test_powers_are_written_as_texts():
+    drawn, ax = logarithmic(xlim=(1e-7, 1e7), ylim=(0.01, 1000))
+    style.svg(drawn)
+    labels = [text.get_text() for text in (*ax.get_xticklabels(), *ax.get_yticklabels())]
+    assert {"10⁻⁵", "10⁵", "0.01", "100"} <= set(labels)
+    assert not any("$" in text for text in labels)
+
+
 def test_a_table_escapes_what_would_break_its_grid(shown):
     book.table("tab-x", ["a|b"], [[quantity("3 token")]], "caption")
     assert shown[0][book.MIME["table"]]["grid"] == "| a\\|b |\n| --- |\n| 3 tokens |"

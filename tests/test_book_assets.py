@@ -8,10 +8,10 @@ import zipfile
 
 import pytest
 from sphinx.errors import ExtensionError
+from test_book import CONF, TwoPages
 
 from conftest import ROOT
 from costlib.book.site import assets
-from test_book import CONF, TwoPages
 
 LOCK = assets.LOCK.read_text("utf-8")
 VERSIONS = dict(line.split("==") for line in LOCK.replace(" \\", "").splitlines() if "==" in line)
@@ -118,7 +118,9 @@ def test_a_site_of_a_scenario_of_ones_own_is_not_live(tmp_path, monkeypatch):
 def test_a_strict_build_without_a_network_succeeds_and_its_pages_say_why_they_are_not_live(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     pages = TwoPages(tmp_path)
-    pages.write("conf.py", CONF.replace('"costlib.book.sphinx_ext"', '"costlib.book.sphinx_ext", "costlib.book.site"'))
+    pages.write("conf.py", f'{CONF}\nextensions.append("costlib.book.site")\nexclude_patterns = ["README.md", "src"]')
+    for name in ("pyproject.toml", "README.md", "LICENSE", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
     said = pages.build("-W")
     assert "THE SITE IS BUILT WITHOUT LIVE PAGES: the packages" in said
     for name in ("index", "other"):

@@ -1,6 +1,7 @@
 """The built site in a browser: nothing asked of another host, no error, and it fits every window."""
 
 import pytest
+from playwright.sync_api import expect
 
 from conftest import BOOK, listen
 
@@ -57,3 +58,53 @@ def test_a_number_in_a_sentence_leads_to_its_cell(visit):
     first.click()
     page.wait_for_url(f"**#{key}")
     assert page.locator(f"[id='{key}']").is_visible()
+
+
+# ---------------------------------------------------------------- the policy of each page
+
+
+@pytest.fixture
+def opened(browser):
+    """A page of the browser, which remembers what it complains of."""
+    context = browser.new_context()
+    yield listen(context.new_page())
+    context.close()
+
+
+@pytest.mark.parametrize("path", ["index.html", "genindex.html", "search.html?q=roofline"])
+def test_pages_beside_the_book_work_under_their_policy(opened, address, path):
+    opened.goto(f"{address}/{path}", wait_until="networkidle")
+    if "search" in path:
+        expect(opened.locator("#search-results li").first).to_be_visible()
+    assert opened.complaints == []
+
+
+ADDED = {
+    "script": "const s = document.createElement('script'); s.text = 'window.ran = true'; document.body.append(s)",
+    "handler": "document.body.insertAdjacentHTML('beforeend', '<img src=x: onerror=\"window.ran = true\">')",
+    "elsewhere": "const s = document.createElement('script'); s.src = 'http://127.0.0.2/a.js'; document.body.append(s)",
+    "request": "fetch('http://127.0.0.2/').catch(() => 0); 0",
+    "text": "setTimeout(() => eval('window.ran = true')); 0",
+}
+
+
+@pytest.mark.parametrize("what", ADDED)
+def test_a_script_that_is_added_to_a_page_does_not_run(opened, address, what):
+    opened.goto(f"{address}/book/catalog.html", wait_until="networkidle")
+    assert opened.complaints == []
+    opened.evaluate(ADDED[what])
+    opened.wait_for_timeout(100)
+    assert not opened.evaluate("window.ran")
+    assert "Content Security Policy" in " ".join(opened.complaints)
+
+
+def test_the_theme_still_prints_and_hides_what_a_search_has_marked(opened, address):
+    opened.add_init_script("window.print = () => { window.printed = true }")
+    opened.goto(f"{address}/book/catalog.html?highlight=model", wait_until="networkidle")
+    opened.locator(".dropdown-download-buttons").click()
+    opened.locator("[data-does=print]").click()
+    assert opened.evaluate("window.printed")
+    assert opened.locator("span.highlighted").count() > 0
+    opened.locator(".highlight-link a").evaluate("link => link.click()")
+    assert opened.locator("span.highlighted").count() == 0
+    assert opened.complaints == []

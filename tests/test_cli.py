@@ -837,7 +837,7 @@ def test_a_shell_completes(typed, offered):
 README = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("line", re.findall(r"^costlib (?:kv|fit) book/.*", README, re.M))
+@pytest.mark.parametrize("line", re.findall(r"^costlib (?:kv|fit) src/costlib/book/.*", README, re.M))
 def test_the_commands_of_the_readme_answer(run, monkeypatch, line):
     monkeypatch.chdir(Path(__file__).parents[1])
     code, out, _ = run(*line.split()[1:])

@@ -102,3 +102,18 @@ def test_it_runs_in_an_empty_folder_and_computes_what_the_site_shows(offered, in
     wanted = [key for cell in notebook.cells if cell.cell_type == "code" for key in stated_keys(cell.source)]
     assert [value["key"] for value in values] == wanted
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scenario_named_before_the_first_cell_changes_the_outputs(offered, installed, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(installed))
+    (tmp_path / "mine.toml").write_text('accelerator = "h200-sxm"', encoding="utf-8")
+    notebook = nbformat.read(offered["output-cost"], 4)
+    line = re.search(r"`(%env \S+)`", notebook.cells[0].source)[1]
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(line))
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [output.get("text/plain") for cell in notebook.cells for output in map(_data, cell.get("outputs", ()))]
+    assert "output-input-ratio = 206" in shown
+
+
+def _data(output):
+    return output.get("data", {})

@@ -12,6 +12,7 @@ import costlib
 from conftest import BOOK, build, is_page
 from costlib import book, catalog, simulation
 from costlib.book import llama_cpp, postgres
+from costlib.book.live import inputs
 
 PAGES = [path for path in sorted(BOOK.glob("*.md")) if is_page(path)]
 
@@ -89,6 +90,49 @@ def test_every_page_computes(tmp_path, monkeypatch, text):
         assert not re.search(r"\b(nan|inf|None)\b", texts), data["key"]
         if kind == "value" and not isinstance(data["value"], str):
             assert math.isfinite(data["value"]), data["key"]
+        if data.get("dial"):
+            assert is_input(data, data["dial"]), data["key"]
+
+
+def is_input(record, field):
+    """Whether a value is that of a field of the scenario, whatever it is counted by."""
+    part, _, name = field.partition(".")
+    value = getattr(getattr(costlib.load(), part), name)
+    unit = record["unit"] or value.units
+    return value.is_compatible_with(unit) and math.isclose(value.m_as(unit), record["value"], rel_tol=1e-12)
+
+
+EVERY_INPUT_ANOTHER = """
+[node]
+accelerators = 7
+[precision]
+weights = "1.07 byte/parameter"
+kv_cache = "1.93 byte/element"
+[reserve]
+weights = "1.97 byte/parameter"
+runtime = "19.3 GB"
+[workload]
+prompt = 30011
+output = 307
+context = 32771
+batch = 61
+token_rate = "41 token/s/sequence"
+start_rate = "1.9 sequence/s"
+turns = 67
+model_time = "3.7 s"
+tool_time = "21.1 s"
+"""
+CAPPED = {"batch-slots"}  # two at least, so that it is the input in most scenarios only
+
+
+def test_a_value_that_is_an_input_says_which_and_no_other_does(tmp_path, monkeypatch):
+    shown = published(tmp_path, monkeypatch, EVERY_INPUT_ANOTHER)
+    numbers = [data for kind, data in shown if kind == "value" and data["number"] and data["key"] not in CAPPED]
+    dials = [field.key for field in inputs.FIELDS if field.step]
+    found = {data["key"]: [key for key in dials if is_input(data, key)] for data in numbers}
+    declared = {data["key"]: [data["dial"]] for data in numbers if "dial" in data}
+    assert {key: fields for key, fields in found.items() if fields} == declared
+    assert len(declared) >= 15
 
 
 def test_the_scenarios_cover_every_kind_of_model():

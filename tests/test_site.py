@@ -1,15 +1,23 @@
 """The built site: no warning, every link and anchor, nothing from elsewhere, and what other books cite."""
 
+import base64
+import hashlib
 import json
+import os
 import re
+import zipfile
 from urllib.parse import unquote, urlsplit
 
+import jupytext
 import pytest
 from bs4 import BeautifulSoup
 from sphinx.util.inventory import InventoryFile
 
 from conftest import BOOK
 from costlib.book import record_of
+from costlib.book.live import inputs
+from costlib.book.printed import printed
+from costlib.book.site import policy
 from costlib.book.stated import rows
 from costlib.cli import show as cli_show
 from costlib.scenario import REFERENCE, load
@@ -169,3 +177,173 @@ def test_mathjax_is_served_from_the_site(content, site):
     page = content[site / "book" / "output-cost.html"]
     sources = [script["src"] for script in page.find_all("script", src=True) if "mathjax" in script["src"].lower()]
     assert sources and all((site / "book" / urlsplit(source).path).resolve().exists() for source in sources)
+
+
+# ---------------------------------------------------------------- live pages
+
+
+@pytest.fixture(scope="module")
+def book(site):
+    return json.loads((site / "_static" / "live" / "book.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def manifest(site):
+    found = json.loads((site / "_static" / "live" / "manifest.json").read_text("utf-8"))
+    if found["missing"] and not os.environ.get("CI"):
+        pytest.skip(f"the site is built without live {found['missing']}")
+    return found
+
+
+def test_the_site_has_python_for_the_browser(manifest):
+    assert manifest["missing"] == {}
+    assert [group["name"] for group in manifest["groups"]] == ["core", "numbers", "figures", "simulations"]
+
+
+def test_each_file_for_the_browser_is_there_as_the_manifest_says_and_no_other(manifest, site):
+    files = {file["file"]: file for group in manifest["groups"] for file in group["files"]}
+    there = {path.name for path in (site / "_static" / "live").iterdir()}
+    assert there == files.keys() | {"book.json", "manifest.json"}
+    for name, file in files.items():
+        content = (site / "_static" / "live" / name).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (file["bytes"], file["sha256"]), name
+
+
+NEEDED = {
+    "numpy": ["numpy/f2py/__init__.py"],  # SciPy asks NumPy for all of its names
+    "matplotlib": [  # formulas, as on a logarithmic axis, look for all of these
+        f"matplotlib/mpl-data/fonts/ttf/{name}.ttf"
+        for name in "DejaVuSans DejaVuSans-Bold DejaVuSansMono STIXGeneral STIXSizOneSymReg cmr10 cmex10".split()
+    ],
+}
+
+
+def test_what_a_wheel_needs_is_not_left_out(manifest, site):
+    for package, needed in NEEDED.items():
+        (file,) = [f["file"] for group in manifest["groups"] for f in group["files"] if f["package"] == package]
+        names = zipfile.ZipFile(site / "_static" / "live" / file).namelist()
+        assert set(needed) <= set(names), package
+        assert not [name for name in names if "/tests/" in name]
+
+
+def test_pyodide_is_told_of_no_package_that_the_site_does_not_have(manifest, site):
+    files = {file["file"]: file["sha256"] for group in manifest["groups"] for file in group["files"]}
+    packages = json.loads((site / "_static" / "live" / "pyodide-lock.json").read_text("utf-8"))["packages"]
+    assert {p["file_name"]: p["sha256"] for p in packages.values()}.items() <= files.items()
+    assert {name for package in packages.values() for name in package["depends"]} <= packages.keys()
+
+
+def test_book_json_has_every_code_cell_of_every_page_in_order(book):
+    for name, page in book["pages"].items():
+        cells = [c for c in jupytext.read(BOOK / f"{name}.md", fmt="md:myst").cells if c.cell_type == "code"]
+        assert [cell["source"] for cell in page["cells"]] == [cell.source for cell in cells], name
+        assert [cell["tags"] for cell in page["cells"]] == [cell.metadata.get("tags", []) for cell in cells], name
+
+
+def test_book_json_leads_from_each_value_to_the_cell_that_states_it(book):
+    for key, value in book["values"].items():
+        page = book["pages"][value["page"]]
+        assert f'"{key}"' in page["cells"][page["states"][key]]["source"], key
+    assert sum(len(page["states"]) for page in book["pages"].values()) == len(book["values"])
+
+
+def test_each_cell_says_on_the_page_which_it_is(book, content):
+    for path, page in content.items():
+        numbers = [
+            [int(name.removeprefix("cell-")) for name in cell["class"] if re.fullmatch("cell-[0-9]+", name)]
+            for cell in page.select("div.cell")
+        ]
+        assert numbers == [[number] for number in range(len(book["pages"][path.stem]["cells"]))], path.name
+
+
+def spaced(text):
+    return text.replace("\u00a0", " ")
+
+
+def test_each_quoted_value_says_how_it_is_printed(book, content):
+    for path, page in content.items():
+        quotes = set()
+        for data in page.find_all("data"):
+            key, form = data["data-key"], data["data-form"]
+            assert spaced(data.get_text()) == spaced(printed(book["values"][key], form)), key
+            assert data.get("data-dial") == book["values"][key].get("dial")
+            quotes.add(f"{key}:{form}" if form else key)
+        assert quotes <= set(book["pages"][path.stem]["quotes"]), path.name
+
+
+def test_a_page_of_the_book_has_the_control_and_no_other_page(pages, site, manifest):
+    for path, page in pages.items():
+        controls = page.find_all(id="hardware")
+        if path.parent != site / "book":
+            assert controls == [], path.name
+            continue
+        (control,) = controls
+        assert control.has_attr("hidden") and control["data-page"] == path.stem
+        assert (path.parent / control["data-live"]).resolve() == site / "_static" / "live"
+        assert control.find_parent("article") and not control.find_previous("h1").find_parent("article")
+        names = [field["name"] for field in control.form.find_all(["input", "select"])]
+        assert names == [field.key for field in inputs.FIELDS]
+
+
+def test_each_field_of_the_control_is_named_and_has_a_place_for_what_is_wrong(content, manifest):
+    page = next(iter(content.values()))
+    for field in page.find(id="hardware").find_all(["input", "select"]):
+        assert page.find("label", attrs={"for": field["id"]}).get_text()
+        assert page.find(id=field["aria-describedby"]).name == "output"
+
+
+# ---------------------------------------------------------------- the policy of each page
+
+
+def policy_of(page):
+    """Sources that a page's policy allows, by what they are sources of."""
+    (meta,) = page.find_all("meta", attrs={"http-equiv": "Content-Security-Policy"})
+    allowed = [directive.split() for directive in meta["content"].split(";")]
+    return {name: set(sources) for name, *sources in allowed}
+
+
+def test_each_page_has_a_policy_before_any_script_or_style(pages):
+    assert len(pages) > 12
+    for path, page in pages.items():
+        policy_of(page)
+        first = page.find(["script", "style", "link", "meta"], attrs={"charset": False})
+        assert first["http-equiv"] == "Content-Security-Policy", path.name
+
+
+def test_a_policy_allows_the_site_and_the_scripts_of_its_own_page_and_nothing_else(pages):
+    for path, page in pages.items():
+        scripts = [script for script in page.find_all("script", src=False) if script.string]
+        sums = {hashlib.sha256(script.string.encode()).digest() for script in scripts}
+        expected = {f"'sha256-{base64.b64encode(found).decode()}'" for found in sums}
+        allowed = policy_of(page)
+        assert allowed.pop("script-src") == {"'self'", "'wasm-unsafe-eval'"} | expected, path.name
+        assert allowed.pop("style-src") == {"'self'", "'unsafe-inline'"}
+        assert set().union(*allowed.values()) <= {"'self'", "'none'", "data:", "blob:"}
+        assert allowed["default-src"] == allowed["connect-src"] == {"'self'"}
+
+
+def test_no_page_has_a_script_in_an_attribute(pages):
+    found = [
+        (path.name, name)
+        for path, page in pages.items()
+        for tag in page.find_all(True)
+        for name, value in tag.attrs.items()
+        if name.startswith("on") or str(value).startswith("javascript:")
+    ]
+    assert found == []
+
+
+PAGE = "<html><head><meta charset='utf-8'><script>one()</script></head><body>{}</body></html>"
+
+
+def test_a_policy_is_written_once_and_follows_what_is_in_the_page():
+    before = policy.written(PAGE.format(""))
+    assert policy.written(before) == before
+    changed = policy.written(before.replace("one()", "two()"))
+    assert changed.count("Content-Security-Policy") == 1
+    assert changed != before.replace("one()", "two()")
+
+
+def test_data_in_a_page_is_no_script_to_allow():
+    data = PAGE.format('<script type="application/json">{}</script><script src="a.js"></script>')
+    assert policy.policy(data) == policy.policy(PAGE.format(""))

@@ -81,8 +81,9 @@ def figure(key, drawn, title, caption, alt):
         "caption": f"**{title}.** {caption}",
         "alt": alt,
     }
-    shown = f"<figure aria-label='{html.escape(alt)}'>{image}<figcaption>{_named(key, title)}</figcaption></figure>"
-    _publish("figure", data, f"{key}: {title}", shown)
+    caption = f"<figcaption><code>{key}</code>: {html.escape(title)}</figcaption>"
+    shown = f"<figure aria-label='{html.escape(alt)}'>{image}{caption}</figure>"
+    _publish("figure", data, f"{key}: {title}", {"text/html": shown})
 
 
 def table(key, header, rows, caption):
@@ -104,14 +105,8 @@ def table(key, header, rows, caption):
     cells = [[cell if isinstance(cell, str) else show(cell) for cell in row] for row in rows]
     lines = [header, ["---"] * len(header), *cells]
     grid = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-    as_html = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}" for cell in row) for row in [header, *cells])
-    shown = f"<table><caption>{_named(key, caption)}</caption>{as_html}</table>"
-    _publish("table", {"key": key, "grid": grid, "caption": caption}, grid, shown)
-
-
-def _named(key, text):
-    """A caption in Jupyter, where nothing has a number."""
-    return f"<code>{key}</code>: {html.escape(text)}"
+    shown = re.sub(r"\{[a-z:]+\}(`[^`]*`)", r"\1", f"`{key}`: {caption}\n\n{grid}")  # Jupyter has no roles
+    _publish("table", {"key": key, "grid": grid, "caption": caption}, grid, {"text/markdown": shown})
 
 
 def cited(origin):
@@ -121,8 +116,8 @@ def cited(origin):
     return f"{dated}. {origin.note}" if origin.note else dated
 
 
-def _publish(kind, data, text, as_html=None):
+def _publish(kind, data, text, in_jupyter=None):
     from IPython.display import display
 
     bundle = {MIME[kind]: json.loads(json.dumps(data)), "text/plain": text}
-    display(bundle | ({"text/html": as_html} if as_html else {}), raw=True)
+    display(bundle | (in_jupyter or {}), raw=True)

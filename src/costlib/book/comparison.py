@@ -1,12 +1,17 @@
-"""Several scenarios side by side: which files, what they are called, and in which inputs they differ."""
+"""Several scenarios side by side: which files, what they are called, and in which inputs they differ.
+
+``python -m costlib.book.comparison`` says what is wrong with the files, before a build begins.
+"""
 
 import dataclasses
 import os
 import re
+import sys
 from pathlib import Path
 
+from costlib import scenario
 from costlib.book import FILES, show
-from costlib.scenario import PARTS, REFERENCE, load
+from costlib.scenario import PARTS, REFERENCE
 from costlib.schema import InputError
 
 __all__ = ["VARIABLE", "cases", "differing_inputs", "files", "marked"]
@@ -29,7 +34,7 @@ def files():
     """
     given = os.environ.get(VARIABLE)
     compared = map(Path, given.split(os.pathsep)) if given else sorted(FILES.glob("scenarios/*.toml"))
-    own = load().file
+    own = scenario.load().file
     found = {}
     for file in [*([Path(own)] if own else []), *compared]:
         if not re.fullmatch(r"[\w.+ -]+", file.stem):
@@ -47,7 +52,7 @@ def cases():
     -------
     dict of str to Scenario
     """
-    return {"reference": load(REFERENCE)} | {name: load(file) for name, file in files().items()}
+    return {"reference": scenario.load(REFERENCE)} | {name: scenario.load(file) for name, file in files().items()}
 
 
 def differing_inputs(compared):
@@ -89,3 +94,10 @@ def marked(printed):
     """
     first, *others = printed
     return [first, *(other if other == first else f"**{other}**" for other in others)]
+
+
+if __name__ == "__main__":
+    try:
+        cases()
+    except InputError as error:
+        sys.exit(f"costlib: {error}")

@@ -1,6 +1,7 @@
 """How figures look: one style, drawn for light pages, recoloured for dark ones."""
 
 import io
+import re
 
 __all__ = ["BLUE", "GREEN", "INK", "MUTED", "ORANGE", "PURPLE", "axes", "dark", "label", "svg"]
 
@@ -43,17 +44,14 @@ _STYLE = {
 
 
 def axes(panels=1, **options):
-    """A new figure and its axes, panels one above the next; options as for ``matplotlib.pyplot.subplots``."""
-    import matplotlib
+    """A new figure and its axes, panels one above the next; options as for ``matplotlib.figure.Figure.subplots``."""
+    from matplotlib import rcParams
+    from matplotlib.figure import Figure
 
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    matplotlib.rcParams.update(_STYLE)
-    size = (5.6, 3.7) if panels == 1 else (5.6, 3.1 * panels)
-    drawn, ax = pyplot.subplots(panels, 1, figsize=size, **options)
-    pyplot.close(drawn)  # shown when published, not at the end of the cell
-    return drawn, ax
+    rcParams.update(_STYLE)
+    # Not of pyplot, which takes long to load, and would show it at the end of the cell.
+    drawn = Figure(figsize=(5.6, 3.7) if panels == 1 else (5.6, 3.1 * panels))
+    return drawn, drawn.subplots(panels, 1, **options)
 
 
 def label(ax, x, y, text, colour, offset, ha="left"):
@@ -73,10 +71,69 @@ def svg(drawn):
     """A figure as SVG, the same bytes for the same figure."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
+    _write_powers_plainly(drawn)
+    _join_minor_ticks(drawn)
     text = io.StringIO()
     # Not savefig, which first draws everything once more to see how large it is.
     FigureCanvasSVG(drawn).print_svg(text, metadata={"Date": None, "Creator": None})
     return text.getvalue()
+
+
+def _write_powers_plainly(drawn):
+    """Label logarithmic axes with 10⁵ as a text; Matplotlib sets it as mathematics, label by label."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Powers(LogFormatterSciNotation):
+        def __call__(self, x, pos=None):
+            text = re.sub(r"\$\\mathdefault\{(.*)\}\$", r"\1", super().__call__(x, pos)).replace(r"\times", "×")
+            return re.sub(r"\^\{(.+?)\}", lambda power: power[1].translate(_RAISED), text)
+
+    for axis in [axis for ax in drawn.axes for axis in (ax.xaxis, ax.yaxis)]:
+        if axis.get_scale() == "log":
+            if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
+                axis.set_major_formatter(Powers(axis.get_transform().base))
+            if isinstance(axis.get_minor_formatter(), LogFormatterSciNotation):
+                axis.set_minor_formatter(Powers(axis.get_transform().base))
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _join_minor_ticks(drawn):
+    """Draw all minor ticks of an axis as the markers of one line.
+
+    They look the same. Matplotlib itself makes three lines and two texts of each, and
+    places them anew ten times: most of the time of a figure with logarithmic axes.
+    """
+    from matplotlib import rcParams
+    from matplotlib.lines import TICKDOWN, TICKLEFT, Line2D
+    from matplotlib.ticker import NullLocator
+
+    unlabelled = [
+        (axis, places)
+        for ax in drawn.axes
+        for axis in (ax.xaxis, ax.yaxis)
+        if len(places := axis.get_minorticklocs()) and not any(axis.get_minor_formatter().format_ticks(places))
+    ]
+    for axis, places in unlabelled:
+        low, high = sorted(axis.get_view_interval())
+        shown = places[(places >= low) & (places <= high)]
+        name, along, across = axis.axis_name, shown, [0] * len(shown)
+        ticks = Line2D(
+            *((along, across) if name == "x" else (across, along)),
+            linestyle="none",
+            marker=TICKDOWN if name == "x" else TICKLEFT,
+            markersize=axis.get_tick_params("minor").get("length", rcParams[f"{name}tick.minor.size"]),
+            markeredgewidth=rcParams[f"{name}tick.minor.width"],
+            color=rcParams[f"{name}tick.color"],
+            transform=getattr(axis.axes, f"get_{name}axis_transform")("tick1"),
+            zorder=axis.get_zorder(),
+            clip_on=False,
+            in_layout=False,
+        )
+        axis.axes.add_artist(ticks)
+    for axis, _ in unlabelled:  # after all of them: axes that share a scale share its ticks
+        axis.set_minor_locator(NullLocator())
 
 
 def dark(image):

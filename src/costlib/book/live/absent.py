@@ -41,7 +41,6 @@ NATIVE = {  # modules that no browser has, by what a reader knows them as
     "nbformat": "the command line",
 }
 WAITS = "It waits for files that are still being loaded"
-PROCESS = "another process, and there is only one in a browser"
 
 
 class Absent(BaseException):
@@ -132,8 +131,21 @@ def missing():
 _standing = []  # the finder, while it is there
 
 
-def _refused(*_, **__):
-    raise Absent(PROCESS)
+STARTING = {"costlib.book.postgres": POSTGRES, "costlib.book.llama_cpp": LLAMA_CPP}  # modules by what they start
+
+
+def _started(start):
+    """What starts a process or a thread, but not of those that a reader knows by a name."""
+
+    def refuse(*args, **options):
+        frame = sys._getframe(1)
+        while frame:
+            if (module := frame.f_globals.get("__name__")) in STARTING:
+                raise Absent(STARTING[module])
+            frame = frame.f_back
+        return start(*args, **options)
+
+    return refuse
 
 
 @contextlib.contextmanager
@@ -155,8 +167,8 @@ def standing_in(names=None):
     real = [getattr(of, name) for of, name in starts]
     sys.meta_path.insert(0, finder)
     _standing.append(finder)
-    for of, name in starts:
-        setattr(of, name, _refused)
+    for (of, name), start in zip(starts, real, strict=True):
+        setattr(of, name, _started(start))
     try:
         yield
     finally:

@@ -17,10 +17,13 @@ CONSUMES = {"all", "any", "dict", "frozenset", "join", "list", "max", "min", "se
 NEW = (
     ast.BinOp | ast.Compare | ast.Constant | ast.Dict | ast.DictComp | ast.JoinedStr | ast.List | ast.ListComp | ast.Set
 ) | ast.SetComp
-FRESH = set(  # functions whose results are nobody else's
-    "arange array bool copy cumsum deepcopy default_rng defaultdict deque dict empty float format full geomspace int "
-    "len linspace list ones range round set sorted split splitlines str sum zeros".split()
+PLAIN = ast.Compare | ast.Constant | ast.JoinedStr  # nothing is a part of these
+SPENT = {"enumerate", "filter", "iter", "map", "open", "reversed", "zip"}  # their results are read only once
+ALONE = set(  # functions whose results nothing is a part of
+    "arange array bool count cumsum deepcopy default_rng empty float format full geomspace int len linspace ones range "
+    "round split splitlines str sum zeros".split()
 )
+FRESH = ALONE | {"copy", "defaultdict", "deque", "dict", "list", "set", "sorted"}  # whose results are nobody else's
 CHANGES_ITSELF = set(
     "add append appendleft clear discard extend fill insert ito ito_base_units ito_reduced_units ito_root_units pop "
     "popitem popleft put remove resize reverse seed send setdefault sort update write writerow writerows "
@@ -36,10 +39,13 @@ class Statement:
 
     ``reads`` are names that it may read before it writes them; ``later`` those that functions made in it read when
     they are called; ``writes`` all that it may write, ``surely`` those that it writes in any case, ``fresh`` those to
-    which it gives new objects. ``changes`` are names of earlier statements whose objects it changes in place,
-    ``changes_later`` those whose objects its functions change; ``changes_arguments`` says whether one of them changes
-    what it is given. ``passes`` are names that it passes to functions, by the function's name, or by None where that
-    is none; ``passes_later`` those that its functions pass; to ``passes_arguments`` these pass on what they are given.
+    which it gives new objects, ``spent`` those whose objects are used up by being read. ``changes`` are names of
+    earlier statements whose objects it changes in place, ``changes_within`` those where it may be a part of the
+    object, ``changes_later`` those where its functions do it; ``changes_arguments`` are the arguments of its function,
+    which has this ``signature``, ended by None, that are changed; None stands for any. ``passes`` says what it passes
+    to functions: the function's name, the argument's place or name, and the name passed; ``passes_later`` the same of
+    its functions, ``passes_arguments`` of what these are given. None stands for a function that has no name, and for
+    any argument.
     ``mentions`` are names that it does more with than to call them.
     """
 
@@ -49,15 +55,19 @@ class Statement:
     surely: set = field(default_factory=set)
     imports: set = field(default_factory=set)
     fresh: set = field(default_factory=set)
+    spent: set = field(default_factory=set)
     changes: set = field(default_factory=set)
+    changes_within: set = field(default_factory=set)
     changes_later: set = field(default_factory=set)
-    changes_arguments: bool = False
-    passes: dict = field(default_factory=dict)
-    passes_later: dict = field(default_factory=dict)
+    signature: tuple = ()
+    changes_arguments: set = field(default_factory=set)
+    passes: set = field(default_factory=set)
+    passes_later: set = field(default_factory=set)
     passes_arguments: set = field(default_factory=set)
     mentions: set = field(default_factory=set)
     defines: bool = False  # a function or a class: what is inside does not run yet
     nests: bool = False  # a function that makes functions
+    tested: bool = False
     unclear: bool = False
     loads: bool = False  # asks for the scenario by name
 
@@ -65,11 +75,11 @@ class Statement:
 class Cell:
     """One code cell: its source, its tags, and what its statements say of it.
 
-    Of a ``tested`` cell it is known that it changes no object of another cell in ways that do not show in its source;
-    of others, a call may change all that it is given.
+    Of a ``tested`` cell it is known that it calls no function that changes an object of another cell. Of a ``strange``
+    one nothing is known: a call may change all that it is given.
     """
 
-    def __init__(self, source, tags=(), tested=True):
+    def __init__(self, source, tags=(), tested=False, strange=False):
         self.source, self.tags = source, tuple(tags)
         self.long = "long" in self.tags  # run only when asked for
         self.keys, self.figures = (), ()  # of the values that it states, and of what it draws
@@ -78,17 +88,20 @@ class Cell:
         self.loads = False  # whether it asks for the scenario by name
         self.statements = []
         self.writes, self.surely = set(), set()  # names that it may write, and those that it writes in any case
+        self.imports = set()  # names that it gives to modules, and to what comes out of them, and to nothing else
         try:
             tree = ast.parse(source)
         except (SyntaxError, ValueError):
             self.unclear = True
             return
-        flow = _Flow(self, tested)
+        flow = _Flow(self, tested, strange)
         self.statements = [flow.run(statement) for statement in tree.body]
         self.unclear = any(statement.unclear for statement in self.statements)
         self.loads = any(statement.loads for statement in self.statements)
         self.writes = set().union(*(statement.writes for statement in self.statements))
         self.surely = set().union(*(statement.surely for statement in self.statements))
+        self.imports = set().union(*(statement.imports for statement in self.statements))
+        self.imports -= set().union(*(statement.writes - statement.imports for statement in self.statements))
 
 
 class Cells:
@@ -164,7 +177,7 @@ class _Links:
     def _add(self, at, statement):
         needs, sources = self._sources(statement.reads)
         self._carried.append(self._carries(at, statement))
-        made = self._made(self._changed(at, statement))
+        made = self._made(at, statement)
         self.needs.append(needs | made)
         self.remakes.append(made)
         self.sources.append(sources)
@@ -200,31 +213,33 @@ class _Links:
 
     def _givers(self, name):
         """The statements that may have put a function into what a name stands for."""
-        writers = self._writers.get(name, ())
-        return [i for i in writers if name in self.all[i].writes or name in self.all[i].changes]
+        writers = [(i, self.all[i]) for i in self._writers.get(name, ())]
+        return [i for i, s in writers if name in s.writes | s.changes | s.changes_within]
 
     def _changed(self, at, statement):
-        """Names of earlier statements whose objects a statement may change, itself or by functions that it calls."""
-        if statement.defines:
-            return statement.changes
+        """Names of earlier statements in whose objects a statement may change something, by functions that it calls."""
+        if statement.defines or statement.tested:
+            return statement.changes_within
         called = set(self._carried[at])
         for name in statement.reads:
             called = called.union(*(self._carried[writer] for writer in self._givers(name)))
         functions = [self.all[i] for i in called]
-        changed = statement.changes.union(*(function.changes_later for function in functions))
-        spoiling = _changing_arguments(functions)
-        for passed in [statement.passes, *(function.passes_later for function in functions)]:
-            for name, names in passed.items():
-                if (spoiling and name is None) or any(name in function.writes for function in spoiling):
-                    changed = changed | names
-        return changed
+        changed = statement.changes_within.union(*(function.changes_later for function in functions))
+        spoilt = _Spoilt(functions, set().union(*(s.mentions for s in self.all[: at + 1])))
+        passed = statement.passes.union(*(function.passes_later for function in functions))
+        return changed | {name for function, place, name in passed if spoilt.at(function, place)}
 
-    def _made(self, names):
-        """The statements that made the objects of these names, or made what these are parts of."""
-        made = set()
-        for name in names:
+    def _made(self, at, statement):
+        """The statements that made the objects that a statement may change, or made what these are parts of."""
+        within, made = self._changed(at, statement), set()
+        for name in statement.changes | statement.reads:
             for writer in self._writers.get(name, ()):
-                made |= {writer} if name in self.all[writer].fresh else {writer} | self.needs[writer]
+                if name in self.all[writer].spent or name in statement.changes:
+                    made |= {writer} if name in self.all[writer].fresh else {writer} | self.needs[writer]
+        for name in within:
+            for writer in self._writers.get(name, ()):
+                if not self.all[writer].signature:  # a function is called; what it has made comes out of it
+                    made |= {writer} | self.needs[writer]
         return {i for i in made if self.all[i].writes != self.all[i].imports}  # nobody changes a module
 
     def _shared(self, made):
@@ -236,31 +251,63 @@ class _Links:
         return {name for statement in holding for name in statement.writes - statement.imports}
 
 
-def _changing_arguments(functions):
-    """Those that change what they are given, or pass it to one that does."""
-    found = [function for function in functions if function.changes_arguments]
-    while True:
-        names = set().union(*(function.writes for function in found)) | ({None} if found else set())
-        more = [f for f in functions if f.changes_arguments or f.passes_arguments & names]
-        if len(more) == len(found):
-            return found
-        found = more
+class _Spoilt:
+    """Which arguments functions change, themselves or by passing them to one that does.
+
+    Parameters
+    ----------
+    functions : list of Statement
+        Those that make the functions.
+    mentions : set of str
+        Names with which more is done than to call them: these functions may be called by any name.
+    """
+
+    def __init__(self, functions, mentions):
+        self.mentions = mentions
+        self.functions = [(function, set(function.changes_arguments)) for function in functions]
+        before = None
+        while before != (before := sum(len(arguments) for _, arguments in self.functions)):
+            for function, arguments in self.functions:
+                arguments |= {a for to, place, a in function.passes_arguments if self.at(to, place)}
+
+    def at(self, name, place):
+        """Whether a function that may be called by this name changes the argument at this place."""
+        return any(
+            self._may_be(function, name) and _at(function.signature, place, arguments)
+            for function, arguments in self.functions
+            if arguments
+        )
+
+    def _may_be(self, function, name):
+        loose = not function.signature or not self.mentions.isdisjoint(function.writes)
+        return loose or name in function.writes
+
+
+def _at(signature, place, arguments):
+    """Whether the argument at a place, a number or a name, is among these."""
+    if place is None or None in arguments or not signature:
+        return True
+    if isinstance(place, str):
+        return place in arguments
+    return place >= len(signature) - 1 or signature[place] in arguments
 
 
 class _Flow(ast.NodeVisitor):
     """Walks a cell in the order in which it runs, and notes names."""
 
-    def __init__(self, cell, tested):
-        self.whole, self.tested = cell, tested
-        self.statement = None  # the statement
+    def __init__(self, cell, tested, strange):
+        self.whole, self.tested, self.strange = cell, tested, strange
+        self.node = self.statement = None  # the one that it walks through, and what it notes of it
         self.bound = set()  # names surely written in it so far
         self.scopes = []  # names of functions and comprehensions around
         self.parameters = []  # of the functions around
-        self.origins = {}  # name written in it -> names whose object it may be
+        self.origins = {}  # name written in it -> names whose object it may be, or be a part of
+        self.parts = {}  # name written in it -> names whose objects may be parts of the new one that it stands for
 
     def run(self, node):
         defines = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        self.statement, self.bound, self.origins = Statement(defines=defines), set(), {}
+        self.node, self.statement, self.bound = node, Statement(defines=defines, tested=self.tested), set()
+        self.origins, self.parts = {}, {}
         self.visit(node)
         self.statement.surely = self.bound & self.statement.writes
         return self.statement
@@ -274,6 +321,8 @@ class _Flow(ast.NodeVisitor):
         if isinstance(node.ctx, ast.Load):
             self._read(node.id)
         else:
+            if isinstance(node.ctx, ast.Del):
+                self._read(node.id)
             self._write(node.id)
             if isinstance(node.ctx, ast.Del):
                 self.bound.discard(node.id)
@@ -313,31 +362,37 @@ class _Flow(ast.NodeVisitor):
 
     # ------------------------------------------------------------ what is changed in place
 
-    def _change(self, name):
-        """Note that the object of a name is changed, and so that of which it may be a part."""
-        arguments, later, now = self._resolved(name)
+    def _change(self, node):
+        """Note that an object is changed in place, and that of which it may be a part."""
+        name = _root(node)
+        arguments, later, now = self._resolved(name, within=not isinstance(node, ast.Name))
         self.statement.changes_arguments |= arguments
         self.statement.changes_later |= later
-        self.statement.changes |= now
+        if isinstance(node, ast.Name):
+            self.statement.changes |= now & {name}
+            now = now - {name}
+        self.statement.changes_within |= now
 
-    def _pass(self, function, name):
+    def _pass(self, function, place, name):
         """Note that the object of a name is passed to a function."""
         arguments, later, now = self._resolved(name)
-        if arguments:
-            self.statement.passes_arguments.add(function)
-        self.statement.passes_later.setdefault(function, set()).update(later)
-        self.statement.passes.setdefault(function, set()).update(now)
+        self.statement.passes_arguments |= {(function, place, argument) for argument in arguments}
+        self.statement.passes_later |= {(function, place, name) for name in later}
+        self.statement.passes |= {(function, place, name) for name in now}
 
-    def _resolved(self, name):
-        """What a name may stand for: whether for an argument, and for which names, in functions and outside them."""
+    def _resolved(self, name, within=True):
+        """What a name may stand for, or for a part of it: arguments, names that functions find, and others."""
         todo, seen = {name} - {None}, set()
-        arguments, later, now = False, set(), set()
+        arguments, later, now = set(), set(), set()
         while todo:
             name = todo.pop()
             seen.add(name)
             todo |= self.origins.get(name, set()) - seen
+            if within or len(seen) > 1:
+                todo |= self.parts.get(name, set()) - seen
             if any(name in parameters for parameters in self.parameters):
-                arguments = True
+                own = self.statement.signature and name in self.parameters[0]
+                arguments.add(name if own else None)
             elif self._local(name):
                 pass
             elif self.parameters:
@@ -353,21 +408,21 @@ class _Flow(ast.NodeVisitor):
                 for one, its in pairs:
                     self._comes_from([one], its)
                 continue
-            if _fresh(value):
-                if isinstance(target, ast.Name) and not self.scopes:
-                    self.statement.fresh.add(target.id)
-                continue
-            names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+            if isinstance(target, ast.Name) and not self.scopes:
+                self.statement.fresh |= {target.id} if _fresh(value) else set()
+                self.statement.spent |= {target.id} if _spent(value) else set()
+            names = set() if isinstance(value, PLAIN) or _called(value) in ALONE else _names(value)
             for node in ast.walk(target):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    self.origins.setdefault(node.id, set()).update(names)
+                    whose = self.parts if _fresh(value) and node is target else self.origins
+                    whose.setdefault(node.id, set()).update(names)
 
     def _target(self, target):
         """Where something is assigned: to a name, or into an object."""
         for node in ast.walk(target):
             if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                self._change(_root(node))
-                self.statement.unclear |= not self.tested and isinstance(node, ast.Attribute)  # of a module, perhaps
+                self._change(node.value)
+                self.statement.unclear |= self.strange and isinstance(node, ast.Attribute)  # of a module, perhaps
         self.visit(target)
 
     # ------------------------------------------------------------ statements, in the order in which they run
@@ -394,7 +449,7 @@ class _Flow(ast.NodeVisitor):
         self.visit(node.value)
         if isinstance(node.target, ast.Name):
             self._read(node.target.id)
-            self._change(node.target.id)  # of a list; of a number it is not, which the name alone does not say
+            self._change(node.target)  # of a list; of a number it is not, which the name alone does not say
             self._write(node.target.id)
         else:
             self._target(node.target)
@@ -413,7 +468,8 @@ class _Flow(ast.NodeVisitor):
 
     def visit_If(self, node):
         self.visit(node.test)
-        self.bound |= self._maybe(node.body) & self._maybe(node.orelse)
+        either = self._maybe(node.body) & self._maybe(node.orelse)
+        self.bound |= either
 
     def visit_IfExp(self, node):
         self.visit(node.test)
@@ -482,18 +538,18 @@ class _Flow(ast.NodeVisitor):
     # ------------------------------------------------------------ calls
 
     def visit_Call(self, node):
-        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        name = _called(node)
         if isinstance(node.func, ast.Attribute) and name in CHANGES_ITSELF:
-            self._change(_root(node.func.value))
+            self._change(node.func.value)
         if name in CHANGES_ARGUMENT and node.args:
-            self._change(_root(node.args[0]))
-        if not self.tested:
+            self._change(node.args[0])
+        if self.strange:
             for part in ast.walk(node):
                 if isinstance(part, ast.Name) and part is not node.func:
-                    self._change(part.id)
+                    self._change(ast.Attribute(part))
         for keyword in node.keywords:
             if keyword.arg == "out":
-                self._change(_root(keyword.value))
+                self._change(keyword.value)
         if name in ASKS:
             self.statement.loads = True
         if isinstance(node.func, ast.Name) and name in DRAWS:
@@ -503,15 +559,17 @@ class _Flow(ast.NodeVisitor):
                 self.whole.keys += (node.args[0].value,)
             if name == "figure":
                 self.whole.figures += (node.args[0].value,)
-        if isinstance(node.func, ast.Name):
-            self._read(node.func.id, mentioned=False)
+        function = node.func.id if isinstance(node.func, ast.Name) and not self._local(node.func.id) else None
+        if function:
+            self._read(function, mentioned=False)
         else:
             self.visit(node.func)
-            self._pass(None, _root(node.func))
-        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
-            for part in ast.walk(argument):
-                if isinstance(part, ast.Name):
-                    self._pass(node.func.id if isinstance(node.func, ast.Name) else None, part.id)
+            self._pass(None, None, _root(node.func))
+        starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+        places = [(None if starred else place, argument) for place, argument in enumerate(node.args)]
+        for place, argument in [*places, *((keyword.arg, keyword.value) for keyword in node.keywords)]:
+            for name in _names(argument):
+                self._pass(function, place, name)
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
             if isinstance(argument, ast.GeneratorExp) and name in CONSUMES:
                 self._comprehension(argument)
@@ -564,6 +622,8 @@ class _Flow(ast.NodeVisitor):
             if part:
                 self.visit(part)
         self._write(node.name)
+        if node is self.node:
+            self.statement.signature = (*(a.arg for a in [*node.args.posonlyargs, *node.args.args]), None)
         self._function({a.arg for a in arguments}, node.body)
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -640,9 +700,20 @@ def _paired(target, value):
     return list(zip(target.elts, value.elts, strict=True))
 
 
+def _names(node):
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _spent(value):
+    """Whether an expression makes what can be read only once."""
+    return _called(value) in SPENT or isinstance(value, ast.GeneratorExp)
+
+
 def _fresh(value):
-    """Whether an expression makes a new object, which no other name can be of."""
-    if isinstance(value, ast.Call):
-        name = getattr(value.func, "id", getattr(value.func, "attr", ""))
-        return name in FRESH or name[:1].isupper()
-    return isinstance(value, NEW)
+    """Whether an expression makes a new object, which no other name can be of; its parts may be others'."""
+    return isinstance(value, NEW) or _called(value) in FRESH or _called(value)[:1].isupper()
+
+
+def _called(value):
+    """The last part of the name of what is called; empty where nothing is."""
+    return getattr(value.func, "id", getattr(value.func, "attr", "")) if isinstance(value, ast.Call) else ""

@@ -13,7 +13,7 @@ from costlib.book.live.page import Page
 from costlib.book.live.running import Session
 from costlib.book.printed import printed
 
-__all__ = ["Kernel", "start", "values"]
+__all__ = ["Kernel", "start", "values", "values_of_each"]
 
 
 def start(book, page, emit, folder="."):
@@ -227,7 +227,8 @@ class Kernel:
 
     def _values(self):
         """Records that the page shows otherwise, its own and those that it quotes."""
-        keys = dict.fromkeys([*self.own.values(), *sorted(self.keys)])
+        before = [key for kind, key in self.shown if kind == "value"]
+        keys = dict.fromkeys([*self.own.values(), *sorted(self.keys), *before])
         records = {key: record for key in keys if (record := self.record(key))}
         return {key: record for key, record in records.items() if self._new(("value", key), record)}
 
@@ -251,20 +252,21 @@ class Kernel:
         return texts
 
     def _shown(self):
-        """Tables and other outputs of the page's cells that it shows otherwise."""
-        tables, outputs = {}, {}
+        """Tables and other outputs of the page's cells that it shows otherwise: by key, by cell; None as published."""
+        shown = {}
         for number in sorted(self.own.live):
             result = self.own.results[number]
             if not result or result.why:
                 continue
             for kind, data in result.shown:
-                if kind == "table" and self._new(("table", data["key"]), rendered := self.renderer.table(data)):
-                    tables[data["key"]] = rendered
-            if number == self.edited or any(kind in ("stream", "plain", "markdown") for kind, _ in result.shown):
-                rendered = "".join(self._output(*output) for output in result.shown)
-                if self._new(("output", number), rendered):
-                    outputs[number] = rendered
-        return tables, outputs
+                if kind == "table":
+                    shown["table", data["key"]] = self.renderer.table(data)
+            if number in self.own.edited or any(kind in ("stream", "plain", "markdown") for kind, _ in result.shown):
+                shown["output", number] = "".join(self._output(*output) for output in result.shown)
+        for what in [what for what in self.shown if what[0] in ("table", "output") and what not in shown]:
+            shown[what] = None
+        new = {what: data for what, data in shown.items() if self._new(what, data)}
+        return ({name: data for (kind, name), data in new.items() if kind == wanted} for wanted in ("table", "output"))
 
     def _output(self, kind, data):
         make = {
@@ -300,13 +302,35 @@ def values(book, file=None):
     dict of str to dict
         The record of each key, with its page.
     """
-    session = Session()
-    session.scenario = scenario.load(file or scenario.REFERENCE)
-    session.file = session.scenario.file
-    found = {}
+    return values_of_each(book, [file])[0]
+
+
+def values_of_each(book, files):
+    """The same for several scenarios: cells that do not depend on them are run once.
+
+    Parameters
+    ----------
+    book : dict
+    files : iterable of path-like or None
+
+    Returns
+    -------
+    list of dict
+    """
+    session, found = Session(), []
+    pages = {name: Page(content["cells"]) for name, content in book["pages"].items()}
     with absent.standing_in(absent.NATIVE), session.around():
-        for name, content in book["pages"].items():
-            page = Page(content["cells"])
-            page.run(page.cells.stating({key for cell in page.cells.all for key in cell.keys}), session)
-            found |= {key: record | {"page": name} for key, record in page.values().items()}
+        for file in files:
+            session.scenario = scenario.load(file or scenario.REFERENCE)
+            session.file = session.scenario.file
+            found.append(_values(pages, session))
+    return found
+
+
+def _values(pages, session):
+    found = {}
+    for name, page in pages.items():
+        page.forget_scenario()
+        page.run(page.cells.stating({key for cell in page.cells.all for key in cell.keys}), session)
+        found |= {key: record | {"page": name} for key, record in page.values().items()}
     return found

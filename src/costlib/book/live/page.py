@@ -19,10 +19,17 @@ class Page:
     Any cell can be run as if all before it had just run: the names are laid out
     anew, from the first cell up to this one, from what each gave them. What a
     cell has done stands as long as the names that it uses stand for the same.
+
+    Parameters
+    ----------
+    cells : list of dict
+        Of each the source and the tags.
+    tested : bool
+        Whether the tests have seen that no function which the cells call changes an object of another cell.
     """
 
-    def __init__(self, cells):
-        self.own = [Cell(cell["source"], cell["tags"]) for cell in cells]
+    def __init__(self, cells, tested=True):
+        self.own = [Cell(cell["source"], cell["tags"], tested) for cell in cells]
         self.edited = {}
         self.names = {}
         self._set_up()
@@ -40,7 +47,7 @@ class Page:
         """Put other source into a cell, or its own back. All cells are to be run again."""
         self.edited.pop(number, None)
         if source != self.own[number].source:
-            self.edited[number] = Cell(source, self.own[number].tags, tested=False)
+            self.edited[number] = Cell(source, self.own[number].tags, strange=True)
         self._set_up()
 
     def forget_scenario(self):
@@ -144,6 +151,9 @@ class Page:
     def _do(self, number, session, draws):
         """Run a cell, unless it would do what it did before."""
         before, uses = self.before.pop(number, None), self._uses(number)
+        if before and before.why == "absent":  # it would be looked for in vain again
+            self.results[number] = before
+            return
         if before and before.uses == uses and not before.asked and before.drawn >= draws and before.why not in PASSING:
             self.results[number] = before
             return
@@ -152,8 +162,10 @@ class Page:
         if before is None or before.why or result.why or before.left != result.left:
             self.given[number, None] += 1
             return
+        imported = self.cells.all[number].imports
         for name, value in result.names.items():
-            if name not in before.names or not same(before.names[name], value):
+            known = name in before.names
+            if not known or not (name in imported or same(before.names[name], value)):
                 self.given[number, name] += 1
 
     def _uses(self, number):

@@ -180,11 +180,11 @@ def _compiled(source):
 
 def _said(error):
     """An error in a line: of which kind, what it says, and where in the cell."""
-    line = getattr(error, "lineno", None)
+    line, text = getattr(error, "lineno", None), getattr(error, "msg", error)
     trace = error.__traceback__
     while trace:
         if trace.tb_frame.f_code.co_filename == "cell":
             line = trace.tb_lineno
         trace = trace.tb_next
     where = f" (line {line})" if line else ""
-    return f"{type(error).__name__}: {error}{where}"
+    return f"{type(error).__name__}: {text}{where}"

@@ -1,14 +1,18 @@
 """Whether two values are surely the same, so that what was computed from one stands for the other."""
 
 import dataclasses
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
-from costlib.schema import Part
+from costlib.schema import Origin
 from costlib.units import Quantity
 
 __all__ = ["same"]
 
-PLAIN = (str, bytes, int, float, complex, bool, type(None), range)
+PLAIN = (str, bytes, int, float, complex, bool, type(None), range, PurePath, Fraction, Decimal)
 
 
 def same(one, other):
@@ -25,15 +29,10 @@ def same(one, other):
         return one is other or _same_function(one, other)
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, Part):
-        return (
-            all(
-                same(getattr(one, f.name), getattr(other, f.name))
-                for f in dataclasses.fields(one)
-                if f.name != "origin"
-            )
-            and one.origin == other.origin
-        )
+    if dataclasses.is_dataclass(one) and type(one).__dataclass_params__.frozen:
+        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
+    if isinstance(one, Mapping) and one and one.keys() == other.keys():  # of a frozen object: its origins
+        return all(isinstance(value, Origin) and value == other[key] for key, value in one.items())
     return False
 
 

@@ -7,9 +7,8 @@ the reference; standard output gets for each the records by key.
 import json
 import sys
 
-from costlib.book.live.kernel import values
+from costlib.book.live.kernel import values_of_each
 
 if __name__ == "__main__":
     book, files = json.load(sys.stdin)
-    found = [values(book, file or None) for file in files]
-    json.dump(found, sys.stdout)
+    json.dump(values_of_each(book, [file or None for file in files]), sys.stdout)

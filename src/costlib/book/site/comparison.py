@@ -67,7 +67,7 @@ class Comparison(SphinxDirective):
         body = [[self.link(source.document, key), *map(nodes.Text, texts)] for key, texts in printed.items()]
         title = f"{source.title}: {differ} of {len(keys)} values differ"
         table = grid(["Value", *columns], body, title, classes=["comparison"])
-        for row in table.findall(nodes.row):
+        for row in next(table.findall(nodes.tbody)).children:
             _mark(row)
         table["names"].append(f"comparison-{source.page}")
         self.state.document.note_explicit_target(table, table)

@@ -1,0 +1,464 @@
+"""The kernel of a live page: the page's own cells under the reader's scenario, and nothing that is not his."""
+
+import json
+import math
+import random
+import subprocess
+import sys
+
+import jupytext
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+import costlib
+from conftest import BOOK, is_page
+from costlib import book as published
+from costlib import catalog
+from costlib.book.live import absent, inputs
+from costlib.book.live.kernel import Kernel, values
+from costlib.book.live.page import Page
+from costlib.book.live.rendering import Renderer, cells_of
+from costlib.book.live.running import Session
+from costlib.cli.show import derived
+from costlib.units import Quantity
+
+steady = settings(derandomize=True, deadline=None, max_examples=60)
+PAGES = [path for path in sorted(BOOK.glob("*.md")) if is_page(path)]
+H200 = {"model": "qwen3-32b", "accelerator": "h200-sxm"}
+LAPTOP = {"model": "qwen3-8b", "accelerator": "m3-ultra", "node": "single-pcie-5", "precision.arithmetic": "16-bit"}
+HYBRID = {"model": "nemotron-3-super-120b-a12b", "accelerator": "h200-sxm", "workload.context": "131072 token"}
+LATENT = {"model": "deepseek-v3", "accelerator": "b200-sxm", "node": "hgx-8-nvlink-5"}
+TOO_LARGE = {"model": "llama-3.1-405b", "accelerator": "l4", "node": "single-pcie-4"}
+
+
+def cells_in(path):
+    notebook = jupytext.read(path, fmt="md:myst")
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [{"source": cell.source, "tags": cell.metadata.get("tags", [])} for cell in code]
+
+
+@pytest.fixture(scope="module")
+def book():
+    """What ``book.json`` has of the pages, without their values."""
+    return {"pages": {path.stem: {"cells": cells_in(path), "quotes": []} for path in PAGES}, "values": {}}
+
+
+@pytest.fixture(autouse=True)
+def in_the_book(monkeypatch):
+    monkeypatch.chdir(BOOK)  # where a page runs
+
+
+@pytest.fixture
+def browser():
+    """Without what a browser does not have."""
+    with absent.standing_in(absent.NATIVE):
+        yield
+
+
+class Reader:
+    """A kernel, and what it says."""
+
+    def __init__(self, book, page, folder):
+        self.heard = []
+        self.kernel = Kernel(book, page, lambda message: self.heard.append(json.loads(json.dumps(message))), folder)
+
+    def ask(self, call, *given):
+        self.heard.clear()
+        getattr(self.kernel, call)(*given)
+        return {message["kind"]: message for message in self.heard}
+
+
+def page_of(*sources, tags=()):
+    """A book of one page with these cells."""
+    cells = [{"source": source, "tags": list(tags)} for source in sources]
+    return {"pages": {"here": {"cells": cells, "quotes": ["twice", "twice:2 ktoken"]}}, "values": {}}
+
+
+START = "import costlib\nfrom costlib.book import axes, figure, state, table\ncase = costlib.load()"
+TWICE = 'twice = 2 * case.workload.context\nstate("twice", twice, digits=6)'
+
+
+@pytest.fixture
+def reader(tmp_path):
+    return lambda book, page="here": Reader(book, page, tmp_path)
+
+
+# ---------------------------------------------------------------- every page
+
+
+def shown(page):
+    """All that a page's cells show, without drawings: by cell."""
+    return {n: (r.why, r.text, r.shown) for n, r in enumerate(page.results) if r}
+
+
+@pytest.mark.parametrize("name", [path.stem for path in PAGES])
+def test_changes_one_after_the_other_give_what_each_gives_alone(book, name, browser):
+    cells, session = book["pages"][name]["cells"], Session()
+    page = Page(cells)
+    with session.around():
+        for chosen in (H200, HYBRID, LAPTOP, {}, {"workload.context": "9000 token"}):
+            session.scenario = inputs.load(chosen)
+            page.forget_scenario()
+            page.run(page.numbers() & page.live, session)
+            alone = Page(cells)
+            alone.run(alone.numbers() & alone.live, session)
+            assert shown(page).keys() >= shown(alone).keys()
+            for number, found in shown(alone).items():
+                assert found == shown(page)[number], (chosen, number)
+
+
+@pytest.fixture(scope="module")
+def found(book):
+    """The values that the kernel computes for the reference scenario."""
+    return values(book)
+
+
+def test_published_values_come_out_to_the_last_digit(book, found, monkeypatch):
+    stated = []
+    monkeypatch.setattr(published, "_publish", lambda kind, data, *_: stated.append((kind, data)))
+    for name in ("index", "output-cost", "attention-state", "reference-values", "catalog", "reproduction"):
+        names = {}
+        for cell in book["pages"][name]["cells"]:
+            exec(compile(cell["source"], name, "exec"), names)
+    records = {data["key"]: data for kind, data in stated if kind == "value"}
+    assert len(records) > 100
+    for key, record in records.items():
+        assert {k: found[key][k] for k in record} == record, key
+
+
+def test_what_no_browser_has_is_left_out_and_nothing_else(found, book):
+    keys = {key for path in PAGES for cell in Page(cells_in(path)).cells.all for key in cell.keys}
+    missing = keys - found.keys()
+    pages = {name: Page(content["cells"]) for name, content in book["pages"].items()}
+    homes = {name for name, page in pages.items() if page.cells.stating(missing)}
+    assert homes <= {"decode-loop", "kv-budget", "trajectory-queues", "transactions", "worksheet"}
+    assert len(missing) < len(keys) / 3
+
+
+def scenarios():
+    """Twenty readers' inputs over the catalog, each of which makes a scenario."""
+    dice, chosen = random.Random(6), []
+    while len(chosen) < 20:
+        given = {
+            "model": dice.choice(catalog.names("model")),
+            "accelerator": dice.choice(catalog.names("accelerator")),
+            "node": dice.choice(catalog.names("node")),
+            "node.accelerators": str(dice.choice([1, 2, 4, 8, 16])),
+            "precision.arithmetic": dice.choice(["16-bit", "8-bit", "4-bit"]),
+            "precision.weights": dice.choice(["2 byte/parameter", "8 bit/parameter", "4.25 bit/parameter"]),
+            "precision.kv_cache": dice.choice(["2 byte/element", "1 byte/element"]),
+            "workload.context": f"{dice.choice([8192, 32768, 131072])} token",
+            "workload.turns": str(dice.choice([1, 5, 40])),
+        }
+        if not inputs.problems(given):
+            chosen.append(given)
+    return chosen
+
+
+def test_twenty_scenarios_give_what_the_command_line_gives(book):
+    names = ("output-cost", "attention-state", "trajectory-queues")
+    pages, session = [Page(book["pages"][name]["cells"]) for name in names], Session()
+    for chosen in scenarios():
+        session.scenario = inputs.load(chosen)
+        expected, found = derived(session.scenario), {}
+        with session.around():
+            for page in pages:
+                page.forget_scenario()
+                page.run(page.cells.stating(expected), session)
+                found |= page.values()
+        assert expected.keys() <= found.keys()
+        for key, wanted in expected.items():
+            mine = Quantity(found[key]["value"], found[key]["unit"])
+            assert math.isclose(mine.m_as(wanted.units), wanted.magnitude, rel_tol=1e-12), (chosen, key)
+
+
+# ---------------------------------------------------------------- what the page is told
+
+
+def test_a_change_says_what_is_different(reader):
+    mine = reader(page_of(START, TWICE))
+    first = mine.ask("change", {"workload.context": "65536 token"})["numbers"]
+    assert first["values"]["twice"]["printed"] == "131,072 tokens"
+    assert first["quotes"] == {"twice": "131,072 tokens", "twice:2 ktoken": "130 thousand tokens"}
+    assert first["scenario"] == '[workload]\ncontext = "65536 token"\n'
+    same = mine.ask("change", {"workload.context": "65536 token", "workload.turns": "3"})["numbers"]
+    assert (same["values"], same["quotes"], same["announce"]["values"]) == ({}, {}, 0)
+
+
+def test_what_cannot_be_used_changes_nothing(reader, tmp_path):
+    mine = reader(page_of(START, TWICE))
+    mine.ask("change", {"workload.context": "65536 token"})
+    file = (tmp_path / "mine.toml").read_text()
+    heard = mine.ask("change", {"workload.context": "65536 GB"})
+    assert list(heard) == ["refused"]
+    assert "is in GB; wanted context" in heard["refused"]["problems"]["workload.context"]
+    assert (tmp_path / "mine.toml").read_text() == file
+    assert mine.kernel.record("twice")["printed"] == "131,072 tokens"
+
+
+def test_a_cell_that_fails_for_a_reader_leaves_nothing_of_an_earlier_one(reader):
+    risky = (
+        'if case.workload.turns.magnitude > 99:\n    raise ValueError("too many")\nmine = twice\nstate("mine", mine)'
+    )
+    after = 'state("after", 2 * mine)'
+    book = page_of(START, TWICE, risky, after)
+    book["values"] = {"mine": {"printed": "published", "page": "here", "number": False, "value": "published"}}
+    mine = reader(book)
+    mine.ask("change", {"workload.turns": "3"})
+    heard = mine.ask("change", {"workload.turns": "100"})["numbers"]
+    assert heard["stays"] == {
+        "2": "ValueError: too many (line 2)",
+        "3": "It uses what another cell could not compute: valueError: too many (line 2)",
+    }
+    assert heard["why"] == {"2": "failed", "3": "failed"}
+    assert set(heard["values_stay"]) == {"mine", "after"}
+    assert heard["values"]["mine"]["printed"] == "published"
+    again = mine.ask("change", {"workload.turns": "4"})["numbers"]
+    assert (again["stays"], set(again["values"])) == ({}, {"mine"} | ({"after"} & set(again["values"])))
+
+
+def test_tables_and_what_is_printed_are_told_as_html(reader):
+    source = 'table("t", ["A", "$x$"], [["`a|b`", 3 * twice], ["<b>", "{val}`twice`"]], "All, *of* {eq}`eq-1`.")\n'
+    heard = reader(page_of(START, TWICE, source, "print('<', twice)\n[1, 'a']")).ask("change", H200)["numbers"]
+    table = heard["tables"]["t"]
+    assert table["head"] == ["<p>A</p>", '<p><span class="math notranslate nohighlight">\\(x\\)</span></p>']
+    assert "a|b" in table["rows"][0][0] and table["rows"][1][0] == "<p>&lt;b&gt;</p>"
+    assert (
+        '<a class="reference internal val" href="#twice"><data value="65536.0" data-key="twice">' in table["rows"][1][1]
+    )
+    assert table["caption"] == 'All, <em>of</em> <span data-role="eq" data-target="eq-1">eq-1</span>.'
+    assert ">&lt; 65536.0 token\n</pre>" in heard["outputs"]["3"] and "[1, 'a']" in heard["outputs"]["3"]
+
+
+DRAWS = """
+share = case.workload.turns / 2
+drawn, ax = axes()
+ax.plot([0, share.magnitude], [0, 1])
+figure("fig", drawn, f"Up to {share.magnitude:g}", "A line.", "A line that rises.")
+"""
+
+
+def test_numbers_come_before_figures_that_they_depend_on(reader):
+    mine = reader(page_of(START, DRAWS, 'state("half", share)'))
+    heard = mine.ask("change", {"workload.turns": "8"})
+    assert [message["kind"] for message in mine.heard] == ["numbers", "figure", "done"]
+    assert heard["numbers"]["values"]["half"]["printed"] == "4"
+    assert heard["numbers"]["figures"] == ["fig"]
+    assert heard["figure"]["caption"] == "<strong>Up to 4.</strong> A line."
+    assert heard["figure"]["light"] != heard["figure"]["dark"]
+    assert "figure" not in mine.ask("change", {"workload.turns": "8", "workload.context": "9000 token"})
+    assert mine.ask("change", {"workload.turns": "9"})["figure"]["caption"] == "<strong>Up to 4.5.</strong> A line."
+    assert mine.ask("change", {})["figure"] == {"kind": "figure", "key": "fig", "published": True}
+    assert mine.ask("change", {"workload.turns": "9"})["figure"]["caption"] == "<strong>Up to 4.5.</strong> A line."
+
+
+def test_figures_wait_for_what_draws_them_and_numbers_do_not(reader):
+    with absent.standing_in(["matplotlib"]):
+        mine = reader(page_of(START, DRAWS, 'state("half", share)'))
+        heard = mine.ask("change", {"workload.turns": "8"})
+        assert heard["numbers"]["values"]["half"]["printed"] == "4"
+        assert heard["stays"]["why"] == "waits"
+        heard = mine.ask("arrived", "figures")
+        assert heard["figure"]["key"] == "fig" and heard["numbers"]["values"] == {}
+
+
+def test_what_takes_long_waits_until_it_is_asked_for(reader):
+    book = page_of(
+        START, TWICE, 'import costlib\nslow = case.workload.turns\nstate("slow", slow)', 'state("more", 2 * slow)'
+    )
+    book["pages"]["here"]["cells"][2]["tags"] = ["long"]
+    mine = reader(book)
+    assert mine.ask("change", {"workload.turns": "8"})["numbers"]["why"] == {"2": "long", "3": "long"}
+    assert mine.ask("run_long")["numbers"]["values"]["more"]["printed"] == "16"
+    assert mine.ask("change", {"workload.turns": "8", "workload.context": "9000 token"})["numbers"]["why"] == {
+        "2": "long",
+        "3": "long",
+    }
+
+
+def test_an_edited_cell_runs_with_what_depends_on_it_and_back(reader):
+    mine = reader(page_of(START, TWICE, 'state("more", 10 * twice)'))
+    mine.ask("change", {"workload.context": "10000 token"})
+    heard = mine.ask("edit", 1, 'twice = 3 * case.workload.context\nstate("twice", twice, digits=6)\ntwice')["numbers"]
+    assert (
+        heard["values"]["twice"]["printed"] == "30,000 tokens"
+        and heard["values"]["more"]["printed"] == "300,000 tokens"
+    )
+    assert 'id="twice"' in heard["outputs"]["1"] and "30000.0 token" in heard["outputs"]["1"]
+    assert (
+        mine.ask("change", {"workload.context": "9000 token"})["numbers"]["values"]["more"]["printed"]
+        == "270,000 tokens"
+    )
+    assert mine.ask("restore", 1)["numbers"]["values"]["more"]["printed"] == "180,000 tokens"
+
+
+@pytest.mark.parametrize(
+    "source, text",
+    [
+        ("1 +", "SyntaxError: invalid syntax (line 1)"),
+        ("\nnothing", "NameError: name 'nothing' is not defined (line 2)"),
+        ("raise SystemExit(3)", "SystemExit: 3 (line 1)"),
+        ("import os\nos.fork()", ""),
+    ],
+)
+def test_an_edited_cell_that_fails_says_why(reader, source, text):
+    mine = reader(page_of(START, TWICE))
+    if text:
+        heard = mine.ask("edit", 1, source)
+        assert heard["failed"] == {"kind": "failed", "cell": 1, "text": text}
+        assert heard["numbers"]["why"] == {"1": "failed"}
+    assert mine.ask("restore", 1)["numbers"]["why"] == {}
+
+
+# ---------------------------------------------------------------- what is not there
+
+ALONE = """
+import json, sys  
+from costlib.book.live import absent
+with absent.standing_in([*absent.NATIVE, "matplotlib", "scipy", "simpy"]):
+    import costlib.grammar, costlib.simulation, costlib.book.postgres, costlib.book.llama_cpp, costlib.traces
+    import scipy.stats
+    said = []
+    for use in (
+        lambda: costlib.grammar.LLMatcher(),
+        lambda: scipy.stats.norm.ppf(0.5),
+        lambda: costlib.simulation.half_width([1, 2]),
+        lambda: costlib.book.postgres.observed(print),
+        lambda: costlib.book.llama_cpp.evidence(),
+    ):
+        try:
+            use()
+            said.append("used")
+        except absent.Absent as reason:
+            said.append(f"{type(reason).__name__}: {reason}")
+    absent.arrived("simulations")
+    said.append(costlib.simulation.half_width([1.0, 2.0, 3.0]) > 0)
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    print(json.dumps([said, sorted(loaded & {"IPython", "sphinx", "docutils"})]))
+"""
+
+
+def test_modules_that_are_not_there_can_be_imported_and_say_so_when_they_are_used():
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)
+    said, loaded = json.loads(done.stdout or "[]") if done.stdout else ([], done.stderr)
+    assert said == [
+        "Absent: a grammar engine, a program for the machine itself",
+        "Waiting: simulations",
+        "Waiting: simulations",
+        "Absent: PostgreSQL, a server",
+        "Absent: llama.cpp, a program for the machine itself",
+        True,
+    ], done.stderr
+    assert loaded == []
+
+
+# ---------------------------------------------------------------- inputs
+
+REFUSED = [
+    ({"model": "llama-70b"}, "model", "No model 'llama-70b' in the catalog"),
+    ({"workload.context": "65536 GB"}, "workload.context", "'65536 GB' is in GB; wanted context of a trajectory"),
+    ({"precision.weights": "4.25"}, "precision.weights", "'4.25' has no unit; wanted stored size of a weight"),
+    ({"workload.tool_time": "3"}, "workload.tool_time", "'3' has no unit"),
+    ({"workload.context": "lots"}, "workload.context", "'lots' is not a number with a unit"),
+    ({"workload.context": "1.5 token"}, "workload.context", "wanted a whole number"),
+    ({"workload.colour": "red"}, "workload.colour", "Unknown key 'colour'"),
+    ({"__class__": "x"}, "__class__", "Unknown key '__class__'"),
+    ({"precision.arithmetic": "3-bit"}, "precision.arithmetic", "'3-bit'; wanted precision computed in"),
+    ({"accelerator": "m3-ultra"}, "accelerator", "Apple M3 Ultra"),
+    ({"precision.arithmetic": "16-bit", "accelerator": "m3-ultra", "precision.weights": "9 byte/parameter"},
+     "precision.weights", "'9 byte/parameter'; wanted"),
+    ({"workload.observation": "5e3 token", "workload.context": "4e3 token"}, "workload.context", "Observation = 5,000"),
+    ({"workload.context": "9e4 token", "workload.observation": "2e5 token"}, "workload.observation", "200,000 tokens"),
+    ({"workload.context": "9e3 token", "workload.observation": "2e4 token"}, "workload.observation", "20,000 tokens"),
+    ({"workload.observation": "2e4 token", "workload.context": "9e3 token"}, "workload.context", "20,000 tokens"),
+    ({"model.title": "<script>alert(1)</script>"}, "model.title", "wanted a plain text of one line, without markup"),
+    ({"workload.source": "a {val}`x`"}, "workload.source", "wanted a plain text"),
+    ({'workload.context" = 3\n[model': "x"}, 'workload.context" = 3\n[model', "Unknown key"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given, field, text", REFUSED)
+def test_what_is_wrong_is_said_at_the_field_that_is_at_fault(given, field, text):
+    found = inputs.problems(given)
+    assert list(found) == [field]
+    assert text in found[field]
+    assert "mine.toml" not in found[field] and "/tmp" not in found[field]
+
+
+def test_each_field_that_cannot_be_used_is_named():
+    found = inputs.problems({"model": "x", "workload.context": "y", "workload.turns": "3"})
+    assert set(found) == {"model", "workload.context"}
+
+
+@pytest.mark.parametrize(
+    "given", [H200, LAPTOP, HYBRID, LATENT, TOO_LARGE, {}, {"node.accelerators": "16"}, {"model": " "}]
+)
+def test_inputs_make_a_scenario(given):
+    assert inputs.problems(given) == {}
+    case = inputs.load(given)
+    for key, text in given.items():
+        if "." not in key and text.strip():
+            assert getattr(case, key).title.startswith(catalog.part(key, text).title)
+
+
+@steady
+@given(some.text(max_size=20))
+def test_any_text_reaches_the_scenario_as_it_is(text):
+    import tomllib
+
+    read = tomllib.loads(inputs.scenario_text({"model": text, "workload.context": text, 'odd "key"\x7f': text}))
+    kept = text.strip().encode("utf-8", "replace").decode()
+    assert read == ({"model": kept, 'odd "key"\x7f': kept, "workload": {"context": kept}} if kept else {})
+
+
+@pytest.mark.parametrize("field", inputs.FIELDS, ids=lambda field: field.key)
+def test_the_published_value_of_a_field_changes_nothing_and_a_step_is_a_value(field):
+    if field.published:
+        assert inputs.load({field.key: field.published}).peak_rate == inputs.load({}).peak_rate
+        part, _, name = field.key.partition(".")
+        typed = getattr(getattr(inputs.load({field.key: field.published}), part), name)
+        assert typed == getattr(getattr(costlib.load(), part), name)
+    if field.step:
+        up = inputs.stepped(field.key, field.published, 1)
+        assert inputs.problems({field.key: up}) == {} or "precision" in field.key
+        assert Quantity(up.split()[0] and float(up.split()[0])) > float(field.published.split()[0])
+        assert inputs.stepped(field.key, inputs.stepped(field.key, up, 1), -1) == up
+    else:
+        assert field.choices
+
+
+# ---------------------------------------------------------------- rendering
+
+
+@steady
+@given(some.text(alphabet="<>&\"'`*_{}[]()!$\\ab/:#-|", max_size=30))
+def test_no_markup_of_html_gets_through(text):
+    from html.parser import HTMLParser
+
+    found = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: found.append((tag, dict(attributes)))
+    parser.feed(Renderer("here", lambda key: None).inline(text))
+    for tag, attributes in found:
+        assert tag in {"p", "em", "strong", "code", "span", "a", "img", "br"}
+        assert not any(name.startswith("on") for name in attributes)
+        assert not attributes.get("href", "").startswith("javascript")
+
+
+@steady
+@given(
+    some.lists(some.lists(some.text(alphabet="a|\\` b", max_size=6).map(str.strip), min_size=2, max_size=2), min_size=1)
+)
+def test_a_table_is_read_as_it_was_written(rows):
+    shown = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(published, "_publish", lambda kind, data, *_: shown.append(data))
+        published.table("t", ["x", "y"], rows, "")
+    assert cells_of(shown[0]["grid"])[1:] == rows
+
+
+def test_html_is_shown_as_text():
+    text = '<img src=x onerror="alert(1)"> <b>x</b> [x](javascript:alert(1))'
+    rendered = Renderer("here", lambda key: None).inline(text)
+    assert rendered.startswith("&lt;img src=x") and "<b>" not in rendered and "href" not in rendered
