@@ -53,7 +53,8 @@ export function addition(name, className, text = "") {
 
 // ---------------------------------------------------------------- comparing
 
-const plain = (text) => text.replace(/\s+/g, " ").trim();
+/** Text without what is only typography: the build curls the quotes of some texts. */
+const plain = (text) => text.replace(/\s+/g, " ").replace(/[‘’]/g, "'").replace(/[“”]/g, '"').trim();
 
 /** What an element says, to compare two versions of it. A formula says its source, whether it is set yet or not. */
 function wording(node) {
@@ -73,7 +74,8 @@ function source(formula) {
 
 /** What an element said when it was published. */
 export function published(element) {
-  return plain((kept.get(element)?.nodes ?? [...element.childNodes]).map((node) => node.textContent).join(""));
+  const nodes = kept.get(element)?.nodes ?? [...element.childNodes];
+  return nodes.map((node) => node.textContent).join("").replace(/\s+/g, " ").trim();
 }
 
 // ---------------------------------------------------------------- replacing

@@ -132,6 +132,7 @@ export function begin({ details, control, cells, dials }) {
       control.say(`Without live ${group}: ${text}.`);
     },
     broken({ text }) {
+      control.counting("");
       fresh = true;
       publish();
       control.say(`${text}. The page shows the published values; a change of the inputs tries again.`);
