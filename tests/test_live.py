@@ -247,7 +247,10 @@ def test_numbers_come_before_figures_that_they_depend_on(reader):
     assert heard["numbers"]["figures"] == ["fig"]
     assert heard["figure"]["caption"] == "<strong>Up to 4.</strong> A line."
     assert heard["figure"]["light"] != heard["figure"]["dark"]
+    assert "figure" not in mine.ask("change", {"workload.turns": "8", "workload.context": "9000 token"})
+    assert mine.ask("change", {"workload.turns": "9"})["figure"]["caption"] == "<strong>Up to 4.5.</strong> A line."
     assert mine.ask("change", {})["figure"] == {"kind": "figure", "key": "fig", "published": True}
+    assert mine.ask("change", {"workload.turns": "9"})["figure"]["caption"] == "<strong>Up to 4.5.</strong> A line."
 
 
 def test_figures_wait_for_what_draws_them_and_numbers_do_not(reader):
@@ -367,6 +370,8 @@ REFUSED = [
      "precision.weights", "'9 byte/parameter'; wanted"),
     ({"workload.observation": "5e3 token", "workload.context": "4e3 token"}, "workload.context", "Observation = 5,000"),
     ({"workload.context": "9e4 token", "workload.observation": "2e5 token"}, "workload.observation", "200,000 tokens"),
+    ({"workload.context": "9e3 token", "workload.observation": "2e4 token"}, "workload.observation", "20,000 tokens"),
+    ({"workload.observation": "2e4 token", "workload.context": "9e3 token"}, "workload.context", "20,000 tokens"),
     ({"model.title": "<script>alert(1)</script>"}, "model.title", "wanted a plain text of one line, without markup"),
     ({"workload.source": "a {val}`x`"}, "workload.source", "wanted a plain text"),
     ({'workload.context" = 3\n[model': "x"}, 'workload.context" = 3\n[model', "Unknown key"),
@@ -451,3 +456,9 @@ def test_a_table_is_read_as_it_was_written(rows):
         patch.setattr(published, "_publish", lambda kind, data, *_: shown.append(data))
         published.table("t", ["x", "y"], rows, "")
     assert cells_of(shown[0]["grid"])[1:] == rows
+
+
+def test_html_is_shown_as_text():
+    text = '<img src=x onerror="alert(1)"> <b>x</b> [x](javascript:alert(1))'
+    rendered = Renderer("here", lambda key: None).inline(text)
+    assert rendered.startswith("&lt;img src=x") and "<b>" not in rendered and "href" not in rendered

@@ -116,6 +116,8 @@ def printed(result):
 KINDS = {  # of dependence that names alone do not show; the last cell prints what the others lead to
     "a name that may be written, and is not": ["x = case.x", "if case.y == 5:\n    x = 9", "print(x)"],
     "a name that may be written, and was": ["x = 1", "if case.x:\n    x = 9", "print(x)"],
+    "a name that is not written, whatever the scenario": ["x = case.x\nz = 0", "if z:\n    x = 9", "print(x)"],
+    "a name that is gone": ["x = case.x", "del x", "try:\n    print(x)\nexcept NameError:\n    print('gone')"],
     "what a function reads when it is called": ["x = 1\ndef f():\n    return x", "x = case.x", "print(f())"],
     "a function in a list": ["h = [lambda: x]", "x = case.x", "print(h[0]())"],
     "a function that a function makes": ["def make():\n    return lambda: x", "f = make()", "x = case.x", "print(f())"],

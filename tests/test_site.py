@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import zipfile
 from urllib.parse import unquote, urlsplit
 
 import jupytext
@@ -206,6 +207,23 @@ def test_each_file_for_the_browser_is_there_as_the_manifest_says_and_no_other(ma
     for name, file in files.items():
         content = (site / "_static" / "live" / name).read_bytes()
         assert (len(content), hashlib.sha256(content).hexdigest()) == (file["bytes"], file["sha256"]), name
+
+
+NEEDED = {
+    "numpy": ["numpy/f2py/__init__.py"],  # SciPy asks NumPy for all of its names
+    "matplotlib": [  # formulas, as on a logarithmic axis, look for all of these
+        f"matplotlib/mpl-data/fonts/ttf/{name}.ttf"
+        for name in "DejaVuSans DejaVuSans-Bold DejaVuSansMono STIXGeneral STIXSizOneSymReg cmr10 cmex10".split()
+    ],
+}
+
+
+def test_what_a_wheel_needs_is_not_left_out(manifest, site):
+    for package, needed in NEEDED.items():
+        (file,) = [f["file"] for group in manifest["groups"] for f in group["files"] if f["package"] == package]
+        names = zipfile.ZipFile(site / "_static" / "live" / file).namelist()
+        assert set(needed) <= set(names), package
+        assert not [name for name in names if "/tests/" in name]
 
 
 def test_pyodide_is_told_of_no_package_that_the_site_does_not_have(manifest, site):

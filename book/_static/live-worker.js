@@ -9,7 +9,7 @@ let request = 0; // the number of the request that is being answered
 let turn = Promise.resolve(); // one after the other
 let drawing; // the next figure
 
-onmessage = ({ data }) => inTurn(() => (data.call ? ask(data) : start(data)));
+onmessage = ({ data }) => inTurn(() => (data.call ? ask(data) : Promise.race([start(data), loss])));
 
 function inTurn(step) {
   turn = turn.then(step).catch(broken);
@@ -26,6 +26,10 @@ function broken(error) {
 
 class Absent extends Error {}
 
+let lost; // called when a file cannot be had: Pyodide itself may wait for it for ever
+const loss = new Promise((_, reject) => (lost = reject));
+loss.catch(() => {});
+
 const begun = new Map(); // files asked for before Pyodide asks for them
 const meter = { label: "", bytes: 0, total: 0, told: 0 };
 const download = self.fetch;
@@ -39,10 +43,12 @@ self.fetch = async (address, options) => {
 
 async function counted(address, options) {
   const file = address.split("/").pop();
-  const answered = await download(address, options).catch(() => {
-    throw new Absent(`${file} could not be loaded`);
-  });
-  if (!answered.ok) throw new Absent(`${file} could not be loaded (${answered.status})`);
+  const answered = await download(address, options).catch(() => ({ ok: false, status: "no connection" }));
+  if (!answered.ok) {
+    const error = new Absent(`${file} could not be loaded (${answered.status})`);
+    lost(error);
+    throw error;
+  }
   const counting = new TransformStream({
     transform(chunk, out) {
       out.enqueue(chunk);

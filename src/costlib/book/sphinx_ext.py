@@ -374,6 +374,11 @@ def write_cells(app, error):
         LOG.info("stated values: %d of %d agree %s", len(computed) - len(differ), len(computed), ", ".join(differ))
 
 
+def name_sources(app, pagename, templatename, context, doctree):
+    """Make sources items of their list: ARIA has given up the role that docutils gives them."""
+    context["body"] = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
+
+
 def setup(app):
     if os.environ.get(VARIABLE):  # notebooks run in another folder than the build
         os.environ[VARIABLE] = os.path.abspath(os.environ[VARIABLE])
@@ -388,5 +393,6 @@ def setup(app):
     app.connect("doctree-read", number_cells)
     app.connect("doctree-read", label_published)
     app.connect("env-updated", pages_to_rewrite)
+    app.connect("html-page-context", name_sources)
     app.connect("build-finished", write_cells)
     return {"version": costlib.__version__, "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

