@@ -19,9 +19,11 @@ from costlib.book.live import absent, inputs
 from costlib.book.live.kernel import Kernel, values
 from costlib.book.live.page import Page
 from costlib.book.live.rendering import Renderer, cells_of
-from costlib.book.live.running import Session
+from costlib.book.live.running import Session, run
 from costlib.cli.show import derived
 from costlib.units import Quantity
+from reading import replaced
+from watching import pictures
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 PAGES = [path for path in sorted(BOOK.glob("*.md")) if is_page(path)]
@@ -106,6 +108,59 @@ def test_changes_one_after_the_other_give_what_each_gives_alone(book, name, brow
             assert shown(page).keys() >= shown(alone).keys()
             for number, found in shown(alone).items():
                 assert found == shown(page)[number], (chosen, number)
+
+
+def run_watched(cells, session):
+    """Run all cells that can run, one after the other; say what they do beyond what their names say."""
+    page, names, could_not, found, held = Page(cells), {}, set(), [], {}
+    for number, cell in enumerate(page.cells.all):
+        if page.cells.needs[number] & could_not:
+            could_not.add(number)
+            continue
+        before = dict(names)
+        result = run(cell, names, session, draws=False)
+        names.pop("__builtins__", None)
+        if result.why:
+            could_not.add(number)
+            for name in names.keys() - before.keys():
+                del names[name]
+            continue
+        same = {name for name in names if name in before and names[name] is before[name]}
+        shown = pictures(names)
+        found += [f"cell {number} changes {name} in place" for name in same if shown[name] != held[name]]
+        found += [f"cell {number} writes {name} unseen" for name in names.keys() - same - cell.names.writes]
+        found += [f"cell {number} does not write {name}" for name in cell.names.surely - names.keys()]
+        if result.asked and not any(asks for _, asks in cell.statements):
+            found.append(f"cell {number} asks for the scenario unseen")
+        held = shown
+    return found
+
+
+@pytest.mark.parametrize("name", [path.stem for path in PAGES])
+def test_cells_do_only_what_their_names_say(book, name, browser):
+    session = Session()
+    session.scenario, session.long = inputs.load(H200), True
+    with session.around(), replaced():
+        assert run_watched(book["pages"][name]["cells"], session) == []
+
+
+@pytest.mark.parametrize(
+    "bad, said",
+    [
+        ("x.append(1)", "changes x in place"),
+        ("y['x'].append(1)", "changes x in place"),
+        ("f()", "changes x in place"),
+        ("draw.random()", "changes draw in place"),
+        ("exec('new = 1')", "writes new unseen"),
+        ("def g():\n    global new\n    new = 1\ng()", "writes new unseen"),
+        ("scenario = __import__('costlib').load\nscenario()", "asks for the scenario unseen"),
+    ],
+)
+def test_what_names_do_not_say_is_seen(bad, said):
+    good = "import numpy\nx = [1]\ny = {'x': x}\ndef f(z=x):\n    z.append(1)\ndraw = numpy.random.default_rng(1)"
+    session = Session()
+    with session.around():
+        assert any(said in each for each in run_watched(page_of(good, bad)["pages"]["here"]["cells"], session))
 
 
 @pytest.fixture(scope="module")
