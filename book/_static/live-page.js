@@ -137,7 +137,7 @@ function showTable(table, { caption, head, rows }) {
   const body = table.tBodies[0];
   restore(body);
   put(table.querySelector(".caption-text"), caption);
-  [...table.tHead.rows[0].cells].forEach((cell, i) => put(cell, head[i] ?? ""));
+  showHead(table.tHead.rows[0], head);
   const lines = [...body.rows];
   if (lines.length === rows.length && lines.every((line, i) => line.cells.length === rows[i].length)) {
     lines.forEach((line, i) => [...line.cells].forEach((cell, j) => put(cell, rows[i][j])));
@@ -149,6 +149,17 @@ function showTable(table, { caption, head, rows }) {
     return `<tr class="row-${i % 2 ? "odd" : "even"}">${made}</tr>`;
   };
   body.innerHTML = rows.map(row).join("");
+}
+
+/** The names of the columns: of a comparison there are more with the reader's own. */
+function showHead(line, head) {
+  restore(line);
+  if (line.cells.length === head.length) {
+    [...line.cells].forEach((cell, i) => put(cell, head[i]));
+    return;
+  }
+  keep(line);
+  line.innerHTML = head.map((cell) => `<th class="head live-changed">${cell}</th>`).join("");
 }
 
 /** What a cell printed. Values, tables and figures among its outputs have places of their own. */

@@ -19,8 +19,13 @@ __all__ = ["VARIABLE", "cases", "differing_inputs", "files", "marked"]
 VARIABLE = "COSTLIB_COMPARISON"  # the environment variable that names the files, joined as those of PATH
 
 
-def files():
+def files(case):
     """The scenario files to compare with the reference, by name: the reader's own first.
+
+    Parameters
+    ----------
+    case : Scenario
+        The reader's own, or the reference.
 
     Returns
     -------
@@ -34,7 +39,7 @@ def files():
     """
     given = os.environ.get(VARIABLE)
     compared = map(Path, given.split(os.pathsep)) if given else sorted(FILES.glob("scenarios/*.toml"))
-    own = scenario.load().file
+    own = case.file
     found = {}
     for file in [*([Path(own)] if own else []), *compared]:
         if not re.fullmatch(r"[\w.+ -]+", file.stem):
@@ -45,14 +50,19 @@ def files():
     return found
 
 
-def cases():
+def cases(case):
     """The scenarios to compare, by name, the reference first.
+
+    Parameters
+    ----------
+    case : Scenario
+        The reader's own, or the reference.
 
     Returns
     -------
     dict of str to Scenario
     """
-    return {"reference": scenario.load(REFERENCE)} | {name: scenario.load(file) for name, file in files().items()}
+    return {"reference": scenario.load(REFERENCE)} | {name: scenario.load(file) for name, file in files(case).items()}
 
 
 def differing_inputs(compared):
@@ -98,6 +108,6 @@ def marked(printed):
 
 if __name__ == "__main__":
     try:
-        cases()
+        cases(scenario.load())
     except InputError as error:
         sys.exit(f"costlib: {error}")

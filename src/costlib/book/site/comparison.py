@@ -17,6 +17,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
+import costlib
 from costlib.book import comparison
 from costlib.book.sphinx_ext import STATED, grid, name_of
 from costlib.book.stated import rows
@@ -43,7 +44,7 @@ class Comparison(SphinxDirective):
         self.stated = rows(Path(self.env.srcdir) / STATED)
         sources = [source for document in self.env.external_site_map if (source := self.read(document))]
         book = {"pages": {source.page: {"cells": source.cells} for source in sources}}
-        columns = _values(book, {"reference": None} | comparison.files())
+        columns = _values(book, {"reference": None} | comparison.files(costlib.load()))
         stating = {record["page"] for record in columns["reference"].values()}
         return [self.table(source, columns) for source in sources if source.page in stating]
 
@@ -98,7 +99,7 @@ def _mark(row):
 
 def _compared():
     """What is compared: the files and what they say."""
-    content = [name.encode() + b"\0" + file.read_bytes() for name, file in comparison.files().items()]
+    content = [name.encode() + b"\0" + file.read_bytes() for name, file in comparison.files(costlib.load()).items()]
     return hashlib.sha256(b"\0".join(content)).hexdigest()
 
 
