@@ -10,6 +10,8 @@ import jupytext
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from reading import replaced
+from watching import pictures
 
 import costlib
 from conftest import BOOK, is_page
@@ -22,8 +24,6 @@ from costlib.book.live.rendering import Renderer, cells_of
 from costlib.book.live.running import Session, run
 from costlib.cli.show import derived
 from costlib.units import Quantity
-from reading import replaced
-from watching import pictures
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 PAGES = [path for path in sorted(BOOK.glob("*.md")) if is_page(path)]
@@ -326,6 +326,10 @@ def test_what_takes_long_waits_until_it_is_asked_for(reader):
     mine = reader(book)
     assert mine.ask("change", {"workload.turns": "8"})["numbers"]["why"] == {"2": "long", "3": "long"}
     assert mine.ask("run_long")["numbers"]["values"]["more"]["printed"] == "16"
+    assert [m for m in mine.heard if m["kind"] == "progress"] == [
+        {"kind": "progress", "done": 1, "of": 2, "cell": 2},
+        {"kind": "progress", "done": 2, "of": 2, "cell": 3},
+    ]
     assert mine.ask("change", {"workload.turns": "8", "workload.context": "9000 token"})["numbers"]["why"] == {
         "2": "long",
         "3": "long",
@@ -346,6 +350,21 @@ def test_an_edited_cell_runs_with_what_depends_on_it_and_back(reader):
         == "270,000 tokens"
     )
     assert mine.ask("restore", 1)["numbers"]["values"]["more"]["printed"] == "180,000 tokens"
+
+
+SHARED = "grown = [1]"
+GROWS = 'grown.append(2)\nstate("grown", len(grown))'
+DRAWN = 'drawn, ax = axes()\ngrown.append(3)\nfigure("fig", drawn, f"{len(grown)}", "A line.", "A line.")'
+
+
+def test_with_an_edited_cell_all_run_as_if_for_the_first_time(reader):
+    mine = reader(page_of(START, SHARED, "case.workload", DRAWN, 'state("last", len(grown))'))
+    for call in (("edit", 2, GROWS), ("change", {"workload.turns": "8"}), ("change", {"workload.turns": "9"})):
+        heard = mine.ask(*call)
+        assert (
+            heard["figure"]["caption"] == "<strong>3.</strong> A line." if call[0] == "edit" else "figure" not in heard
+        )
+        assert mine.kernel.record("grown")["printed"] == "2" and mine.kernel.record("last")["printed"] == "3"
 
 
 @pytest.mark.parametrize(

@@ -489,6 +489,22 @@ def test_a_cell_is_edited_and_run_with_the_pages_state_and_restored(reader):
     assert reader.article() == before
 
 
+def test_a_restored_cell_shows_what_was_published_or_the_readers_inputs_give(reader):
+    reader.choose(accelerator="h200-sxm")
+    before = reader.settled().drawn().article()
+    cell = reader.page.locator("div.cell.cell-1")
+    for name, text in (("Edit", None), ("Run", "print('mine')"), ("Restore", None)):
+        if text:
+            cell.locator("textarea").fill(text)
+        cell.get_by_role("button", name=f"{name} code cell").evaluate("(button) => button.click()")
+        if name != "Edit":
+            reader.settled()
+        if name == "Run":
+            expect(cell.locator(".cell_output")).to_have_text("mine")
+    expect(cell.locator(".cell_output .stated")).to_be_visible()
+    assert reader.article() == before
+
+
 def test_an_error_of_the_readers_code_stands_below_the_cell(reader):
     cell = edit(reader, "ridge-point", "1 / 0")
     expect(cell.locator(".live-failed")).to_contain_text("ZeroDivisionError")

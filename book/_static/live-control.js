@@ -103,12 +103,17 @@ export function controlOf(control, on) {
       if (!label) return;
       say(label);
       const begun = Date.now();
+      progress.removeAttribute("value");
       const tell = () => {
         progress.hidden = false;
-        progress.removeAttribute("value");
         elapsed.textContent = ` ${Math.round((Date.now() - begun) / 1000)} s`;
       };
       counting = setInterval(tell, 1000);
+    },
+
+    /** How many steps of what goes on are done. */
+    done(count, of) {
+      Object.assign(progress, { max: of, value: count });
     },
 
     /** What the page shows now. */

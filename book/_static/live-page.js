@@ -133,7 +133,15 @@ function showBox(box, record) {
   stated.textContent = `for the published inputs, ${stated.textContent.replace(/^\s*[✓✗]?\s*/, "")}`;
 }
 
-function showTable(table, { caption, head, rows }) {
+function restoreWhole(element) {
+  restore(element);
+  [...element.children].forEach(restoreWhole);
+}
+
+/** A table as Python has it; null is the published one. */
+function showTable(table, content) {
+  if (!content) return restoreWhole(table);
+  const { caption, head, rows } = content;
   const body = table.tBodies[0];
   restore(body);
   put(table.querySelector(".caption-text"), caption);
@@ -162,11 +170,18 @@ function showHead(line, head) {
   line.innerHTML = head.map((cell) => `<th class="head live-changed">${cell}</th>`).join("");
 }
 
-/** What a cell printed. Values, tables and figures among its outputs have places of their own. */
+const OWN_PLACES = ".stated, figure, :has(table[id])";
+
+/** What a cell printed; null is what was published. Values, tables and figures among it have places of their own. */
 function showOutput(number, html) {
   const cell = cellOf(number);
   const place = cell.querySelector(".cell_output") ?? cell.appendChild(addition("div", "cell_output"));
   restore(place);
+  if (html === null) {
+    [...place.children].filter((each) => !each.matches(OWN_PLACES)).forEach(restoreWhole);
+    if (place.matches(".live-added")) place.remove();
+    return;
+  }
   const fresh = [...parsed(html).children];
   const now = [...place.children].filter((each) => !each.matches(".live-added"));
   const names = (outputs) => outputs.map((each) => (each.id || each.querySelector("table[id]")?.id) ?? "").join("|");
@@ -177,7 +192,7 @@ function showOutput(number, html) {
     return;
   }
   now.forEach((output, i) => {
-    if (!output.matches(".stated, figure, :has(table[id])")) put(output, fresh[i].innerHTML);
+    if (!output.matches(OWN_PLACES)) put(output, fresh[i].innerHTML);
   });
 }
 

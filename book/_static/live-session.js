@@ -129,6 +129,7 @@ export function begin({ details, control, cells, dials }) {
   const told = {
     loading: ({ label, bytes, total }) => control.loading(`Loading ${label}`, bytes, total),
     starting: () => control.loading("Starting Python"),
+    progress: ({ done, of }) => control.done(done, of),
     unavailable({ group, text }) {
       page.settle(text);
       control.counting("");

@@ -116,13 +116,15 @@ class Page:
         return result
 
     def _run(self, needed, session, drawn=()):
-        to_run = {number for number in needed if self.results[number] is None}
+        to_run = sorted(number for number in needed if self.results[number] is None)
         self.names.clear()
         self.names["__name__"] = "__main__"
-        for number in range(max(to_run, default=-1) + 1):
+        for number in range(to_run[-1] + 1 if to_run else 0):
             if number in to_run:
                 draws = number in drawn or (number in self.edited and not absent.waits("figures"))
                 self.results[number] = self._attempt(number, session, draws)
+                if session.progress:
+                    session.progress(to_run.index(number) + 1, len(to_run), number)
             if not self.edited:
                 self._lay_out(number)
 

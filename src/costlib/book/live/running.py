@@ -48,6 +48,7 @@ class Session:
         self.scenario = None
         self.file = ""  # the reader's, empty without one
         self.long = False  # whether cells that take long are run
+        self.progress = None  # called after each cell: how many are done, of how many, and which it was
         self.draws = False
         self.shown = []
         self.asked = False
