@@ -121,6 +121,7 @@ def run_watched(cells, session):
         result = run(cell, names, session, draws=False)
         names.pop("__builtins__", None)
         if result.why:
+            assert result.why != "failed", result.text
             could_not.add(number)
             for name in names.keys() - before.keys():
                 del names[name]
@@ -365,6 +366,15 @@ def test_with_an_edited_cell_all_run_as_if_for_the_first_time(reader):
             heard["figure"]["caption"] == "<strong>3.</strong> A line." if call[0] == "edit" else "figure" not in heard
         )
         assert mine.kernel.record("grown")["printed"] == "2" and mine.kernel.record("last")["printed"] == "3"
+
+
+def test_with_an_edited_cell_all_run_again_with_those_that_take_long(reader):
+    book = page_of(START, SHARED, "case.workload", "case.workload", 'state("last", len(grown))')
+    book["pages"]["here"]["cells"][3]["tags"] = ["long"]
+    mine = reader(book)
+    mine.ask("edit", 2, GROWS)
+    assert mine.ask("run_long")["numbers"]["why"] == {}
+    assert mine.kernel.record("last")["printed"] == "2"
 
 
 @pytest.mark.parametrize(
