@@ -150,7 +150,7 @@ def parts_of_cells(cells):
     """The parts of the scenario that each cell reads, by way of whatever names."""
     known, found, loading = {}, [], set()
     for cell in cells:
-        parts, own = set(), Cell(cell.source).names.writes
+        parts, own = set(), objects(cell.source)
         for statement in statements(cell.source):
             names = Cell(ast.unparse(statement)).names
             of_it = ALL if loads(statement) else parts_read(statement, names.reads, known)
@@ -168,11 +168,30 @@ def parts_of_cells(cells):
 
 
 def changed(statement, names, own):
-    """The names that a statement writes, and those of its cell's objects that it may change in place."""
+    """The names that a statement writes, and those of its cell's objects that it changes in place."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return set()
-    binds = isinstance(statement, ast.Assign | ast.FunctionDef | ast.ClassDef)
-    return names.writes if binds else names.writes | names.reads & own
+    return names.writes | {root(node) for node in ast.walk(statement) if changes(node)} & own
+
+
+def objects(source):
+    """The names that a cell gives to anything but modules and what comes out of them."""
+    made = [node for node in ast.parse(source).body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    return Cell(ast.unparse(made)).names.writes - {"case"}
+
+
+def changes(node):
+    """Whether it may change an object in place: by a method, or by what is put into it."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute)
+    return isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
+
+
+def root(node):
+    """The name with which a.b[c].d() begins."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return getattr(node, "id", None)
 
 
 def loads(statement):
