@@ -462,3 +462,10 @@ def test_html_is_shown_as_text():
     text = '<img src=x onerror="alert(1)"> <b>x</b> [x](javascript:alert(1))'
     rendered = Renderer("here", lambda key: None).inline(text)
     assert rendered.startswith("&lt;img src=x") and "<b>" not in rendered and "href" not in rendered
+
+
+def test_before_the_first_numbers_nothing_is_imported_that_they_do_not_need():
+    code = "import sys, costlib.book.live.kernel; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    late = {"unittest", "pprint", "markdown_it", "mdit_py_plugins", "matplotlib", "scipy", "IPython"}
+    assert not late & set(done.stdout.split())

@@ -7,12 +7,7 @@ since the published page has the links already.
 
 import functools
 import html
-import pprint
 import re
-
-from markdown_it import MarkdownIt
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.myst_role import myst_role_plugin
 
 from costlib.book.printed import printed
 from costlib.units import Quantity
@@ -124,6 +119,11 @@ def _preformatted(kind, text):
 
 @functools.cache
 def _markdown():
+    # Not before there is something to render: they take a tenth of the time to a page's first numbers.
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+    from mdit_py_plugins.myst_role import myst_role_plugin
+
     parser = MarkdownIt("commonmark", {"html": False, "typographer": True}).enable(["smartquotes", "table"])
     parser.use(myst_role_plugin).use(dollarmath_plugin, allow_labels=False, double_inline=True)
     for name, rule in {
@@ -171,4 +171,6 @@ def as_text(value):
     """A value as a notebook prints it."""
     if isinstance(value, Quantity):
         return f"{value:~P}"
+    import pprint  # seldom needed, and the first numbers wait for it
+
     return pprint.pformat(value)
