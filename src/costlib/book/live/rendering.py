@@ -14,7 +14,9 @@ from costlib.units import Quantity
 
 __all__ = ["Renderer", "as_text", "cells_of", "plain", "stream"]
 
-MARKUP = re.compile(r"[\\`*_{}\[\]<>$&\"'!\n]")  # without these, a text is itself
+MARKUP = re.compile(r"[\\`*{}\[\]<>$&\"'!\n]|\b_|_\b")  # without these, a text is itself
+APOSTROPHE = re.compile(r"(?<=[^\W_])'(?=[^\W_])")
+QUOTE = re.compile(r"\{val\}`([^`\n]+)`")
 
 
 class Renderer:
@@ -34,9 +36,13 @@ class Renderer:
 
     def inline(self, text):
         """Text of one line."""
-        if not MARKUP.search(text):
-            return html.escape(text)
-        return self._fill(_inline(text))
+        # Most have no markup but quoted values, and are spared what knows all of MyST: loading it takes long.
+        pieces = QUOTE.split(text)
+        pieces[::2] = [APOSTROPHE.sub("’", piece) for piece in pieces[::2]]
+        if any(MARKUP.search(piece) for piece in pieces[::2]):
+            return self._fill(_inline(text))
+        pieces[1::2] = map(self.value, pieces[1::2])
+        return "".join(pieces)
 
     def block(self, text):
         """Paragraphs, lists and tables."""
