@@ -343,11 +343,11 @@ def test_modules_that_are_not_there_can_be_imported_and_say_so_when_they_are_use
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)
     said, loaded = json.loads(done.stdout or "[]") if done.stdout else ([], done.stderr)
     assert said == [
-        "Absent: a grammar engine, a program for the machine itself",
+        "Absent: llguidance, a native grammar engine",
         "Waiting: simulations",
         "Waiting: simulations",
         "Absent: PostgreSQL, a server",
-        "Absent: llama.cpp, a program for the machine itself",
+        "Absent: llama.cpp, a native program",
         True,
     ], done.stderr
     assert loaded == []

@@ -88,7 +88,7 @@ class Reader:
         self.page.locator(f"[name='{key}']").fill(text)
 
     def show_control(self):
-        self.page.evaluate("document.getElementById('hardware').open = true")
+        self.page.evaluate("document.querySelectorAll('#hardware, #hardware details').forEach((e) => (e.open = true))")
 
     def value(self, key):
         return self.page.locator(f"article p data[data-key='{key}']").first
@@ -201,7 +201,7 @@ def test_the_published_inputs_give_the_published_page(context, address, site, na
     assert name in OWN or [text for text in shown if "mine" not in text and "your scenario" not in text] == []
     reader.page.locator("form.hardware-form [type=reset]").evaluate("(button) => button.click()")
     reader.settled()
-    reader.page.evaluate("worker.postMessage({ request: asked + 1, call: 'run_all', given: [] })")
+    reader.page.evaluate("worker.postMessage({ request: ++asked, call: 'run_all', given: [] })")
     reader.settled()
     records = reader.records()
     assert {key: record["printed"] for key, record in records.items()} == {
@@ -288,7 +288,7 @@ def test_a_change_reaches_sentences_boxes_tables_and_figures_and_is_marked(reade
         assert "412" in image.get_attribute("alt")
         assert image.evaluate("(image) => image.decode().then(() => image.naturalWidth)") > 100
     expect(page.locator("#fig-roofline figcaption")).to_contain_text("206")
-    expect(page.locator(".hardware-status")).to_have_text(re.compile(r"\d+ values, \d+ tables and \d+ figures changed"))
+    expect(page.locator(".hardware-status")).to_have_text(re.compile(r"\d+ values, \d+ tables and \d+ figures differ"))
     expect(page.locator("#hardware > summary")).to_contain_text("Accelerator: NVIDIA H200")
 
 
@@ -515,7 +515,7 @@ def test_cells_that_take_long_wait_until_they_are_asked_for(contexts, address):
     reader.until("heard.some(({ kind, group }) => kind === 'numbers') && asked > 1")
     expect(reader.page.locator(".hardware-elapsed")).to_have_text(re.compile(r"\d+ s"))
     reader.page.locator(".hardware-stop").click()
-    expect(reader.page.locator(".hardware-status")).to_contain_text("Stopped.")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("Python is stopped.")
     reader.page.close()
 
 
@@ -534,7 +534,7 @@ def test_stopping_ends_python_and_the_next_use_starts_it_again(contexts, address
     expect(reader.value("output-input-ratio")).to_have_text("206")
     reader.page.locator(".hardware-stop").click()
     expect(reader.value("output-input-ratio")).to_have_text("206")
-    expect(reader.page.locator(".hardware-status")).to_contain_text("changed")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("differ")
     assert not reader.page.locator(".live-waits").count()
     reader.choose(accelerator="l4")
     reader.settled()

@@ -58,7 +58,7 @@ function cell(number, element, code, on) {
     });
     pre.hidden = true;
     pre.after(writing);
-    edit.textContent = "Leave";
+    edit.textContent = "Cancel";
     run.hidden = false;
     writing.focus();
   }
@@ -134,7 +134,7 @@ function editor(source, number, { fontSize, lineHeight }) {
   area.wrap = "off";
   Object.assign(area.style, { fontSize, lineHeight });
   area.setSelectionRange(0, 0);
-  area.setAttribute("aria-label", `Source of code cell ${number + 1}. Control Enter runs it, Escape leaves.`);
+  area.setAttribute("aria-label", `Source of code cell ${number + 1}. Control Enter runs it, Escape gives it up.`);
   const fit = () => (area.rows = area.value.split("\n").length);
   area.addEventListener("input", fit);
   fit();

@@ -75,6 +75,8 @@ export function controlOf(control, on) {
     problems(found) {
       for (const field of fields) {
         const text = found[field.name];
+        const folded = field.closest("details:not([open])");
+        if (text && folded) folded.open = true;
         document.getElementById(`problem-${field.name}`).value = text ?? "";
         if (text) field.setAttribute("aria-invalid", "true");
         else field.removeAttribute("aria-invalid");
@@ -113,8 +115,8 @@ export function controlOf(control, on) {
     shows({ inputs, running, yours }) {
       const named = Object.entries(inputs).map(([key, text]) => {
         const field = fields.find(({ name }) => name === key);
-        const chosen = field?.selectedOptions?.[0]?.text;
-        return `${field?.labels[0].textContent ?? key}: ${chosen || text}`;
+        if (!key.includes(".")) return field?.selectedOptions[0]?.text || text;
+        return `${field?.labels[0].textContent ?? key} ${text}`;
       });
       summary.querySelector(".live-inputs")?.remove();
       if (named.length) summary.append(inputsOf(named.join(", ")));
@@ -134,6 +136,6 @@ export function controlOf(control, on) {
 function inputsOf(text) {
   const words = document.createElement("span");
   words.className = "live-inputs";
-  words.textContent = ` Yours: ${text}`;
+  words.textContent = `. Yours: ${text}`;
   return words;
 }

@@ -33,8 +33,8 @@ export function dialsOf(fields, want) {
     if (field?.dataset.step) made.push(dial(data.parentElement, data, field, want));
   }
   return {
-    /** The page shows these inputs now, whatever was asked for: dials say what their values say. */
-    settle: (inputs) => made.forEach((tell) => tell(inputs)),
+    /** The page shows this now, whatever was asked for: numbers by field, in its unit; published ones are left out. */
+    settle: (numbers) => made.forEach((tell) => tell(numbers)),
   };
 }
 
@@ -59,8 +59,8 @@ function dial(link, data, field, want) {
   }
   tell({});
 
-  function tell(inputs) {
-    number = Number.parseFloat(inputs[field.name] || field.dataset.published);
+  function tell(numbers) {
+    number = numbers[field.name] ?? Number.parseFloat(field.dataset.published);
     delete link.dataset.turned;
     link.setAttribute("aria-valuenow", number);
     link.setAttribute("aria-valuetext", data.textContent);

@@ -125,12 +125,12 @@ function showBox(box, record) {
   const stated = box.querySelector(".source");
   box.querySelector(".live-was")?.remove();
   const changed = putText(value, record.printed);
-  if (changed) value.after(addition("span", "live-was", ` published: ${published(value)}`));
+  if (changed) value.after(addition("span", "live-was", `, published: ${published(value)}`));
   if (!stated) return;
   restore(stated);
   if (!changed) return;
   keep(stated); // its tick speaks of the published value
-  stated.textContent = ` for the published inputs, ${stated.textContent.replace(/^\s*[✓✗]?\s*/, "")}`;
+  stated.textContent = `for the published inputs, ${stated.textContent.replace(/^\s*[✓✗]?\s*/, "")}`;
 }
 
 function showTable(table, { caption, head, rows }) {
@@ -266,7 +266,7 @@ export function wait(keys) {
 export function settle(why) {
   for (const figure of article.querySelectorAll("figure.live-waits")) {
     showFigure({ key: figure.id, published: true });
-    figure.prepend(addition("p", "live-note", `This figure still shows the published run: ${why}.`));
+    figure.prepend(addition("p", "live-note", `This figure still shows the published run. ${why}.`));
   }
 }
 
@@ -283,6 +283,7 @@ export function stay(number, text, run) {
   const output = cellOf(number)?.querySelector(".cell_output");
   if (!output) return;
   output.querySelectorAll("figure.live-waits").forEach(({ id }) => showFigure({ key: id, published: true }));
+  output.querySelector(":scope > .live-note")?.remove();
   const made = addition("p", "live-note", text);
   if (run) {
     const button = made.appendChild(document.createElement("button"));

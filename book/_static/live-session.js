@@ -8,9 +8,11 @@ import { tips } from "./live-tips.js";
 export function begin({ details, control, cells, dials }) {
   let wanted = {}; // what the reader wants to see
   let shown = {}; // what the page shows
+  let standing = {}; // where its dials stand
   let fresh = true; // whether Python has not answered yet since it was started
   let ownStep = false; // whether what is wanted is a step of its own in the history
   let waiting = false; // whether figures wait for files
+  let refusal = ""; // why what is wanted is not what the page shows
   const live = new URL(details.dataset.live, location).href;
   const python = new Python({ page: details.dataset.page, live }, hear);
   const hideTip = tips(saysOf);
@@ -92,10 +94,10 @@ export function begin({ details, control, cells, dials }) {
     hideTip();
     cells.reset();
     page.reset();
-    control.problems({});
+    clearProblems();
     control.file("");
-    shown = {};
-    dials.settle(shown);
+    shown = standing = {};
+    dials.settle(standing);
   }
 
   function stop() {
@@ -105,11 +107,12 @@ export function begin({ details, control, cells, dials }) {
     fresh = true;
     page.settle("Python was stopped");
     wanted = shown;
+    clearProblems();
     control.fill(wanted);
-    dials.settle(shown);
+    dials.settle(standing);
     const left = document.querySelectorAll(".live-note").length;
     const rest = left ? ` What still shows the published run says so.` : "";
-    control.say(`Stopped. ${describesPage()}${rest}`);
+    control.say(`Python is stopped. ${describesPage()}${rest}`);
     update();
   }
 
@@ -129,7 +132,7 @@ export function begin({ details, control, cells, dials }) {
     unavailable({ group, text }) {
       page.settle(text);
       control.counting("");
-      control.say(`Without live ${group}: ${text}.`);
+      control.say(`The ${group} stay as published: ${text}.`);
     },
     broken({ text }) {
       control.counting("");
@@ -143,8 +146,9 @@ export function begin({ details, control, cells, dials }) {
     refused({ problems }, wish) {
       if (wish.inputs !== wanted) return; // the reader has changed them meanwhile
       const others = control.problems(problems).map(([key, text]) => `${key}: ${text}`);
-      dials.settle(shown);
-      control.say(["These inputs are not computed.", ...others, describesPage()].join(" "));
+      dials.settle(standing);
+      refusal = ["These inputs are not computed, and the page stays as it was.", ...others, ""].join(" ");
+      control.say(describesPage());
     },
     numbers(message, wish) {
       if (fresh) page.reset(); // what the page shows, another Python computed
@@ -154,13 +158,13 @@ export function begin({ details, control, cells, dials }) {
       page.showNumbers(message);
       page.wait(message.figures ?? []);
       showNotes(message.stays, message.why);
-      if (shown === wanted) dials.settle(shown); // else the reader goes on turning
+      if (shown === wanted) dials.settle(standing); // else the reader goes on turning
       control.conclude(describesPage());
     },
     figure: page.showFigure,
     stays({ cell, why, text }) {
       if (why === "waits") waiting = true;
-      else page.stay(cell, still(text));
+      else page.stay(cell, still(text), why === "long" && runLong);
     },
     done() {
       if (waiting) return;
@@ -170,12 +174,18 @@ export function begin({ details, control, cells, dials }) {
     },
   };
 
-  function accept({ inputs }, { scenario }) {
+  function accept({ inputs }, { scenario, dials: numbers }) {
     shown = inputs;
-    control.problems({});
+    standing = numbers;
+    clearProblems();
     control.file(scenario);
     address.write(shown, ownStep);
     ownStep = false;
+  }
+
+  function clearProblems() {
+    refusal = "";
+    control.problems({});
   }
 
   function showNotes(texts, why) {
@@ -206,18 +216,25 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function describesPage() {
+    return refusal + describesShown();
+  }
+
+  function describesShown() {
     if (!Object.keys(shown).length && !cells.edited().size) return "The page shows the published values.";
     const counts = Object.entries(page.differences()).filter(([, count]) => count);
     const words = counts.map(([thing, count]) => `${count} ${thing}${count === 1 ? "" : "s"}`);
+    const failure = document.querySelector(".live-failed") ? "A cell fails, and says why below it." : "";
+    if (!words.length && failure) return failure;
     if (!words.length) return "Nothing on this page differs from what is published.";
     const list = words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words[0];
-    return `${list} changed.`;
+    const one = counts.length === 1 && counts[0][1] === 1;
+    return `${list} ${one ? "differs" : "differ"} from what is published. ${failure}`.trim();
   }
 
   function saysOf(element) {
     const data = element.querySelector("data") ?? element;
     const { why } = data.dataset;
-    return why ? `published ${data.textContent}. ${why}` : `published ${page.published(data)}, yours ${data.textContent}`;
+    return why ? `This is the published value. ${why}.` : `published ${page.published(data)}, yours ${data.textContent}`;
   }
 
   return { want, take, compute, run, restore, reset, stop, copy };

@@ -211,6 +211,7 @@ class Kernel:
                 "outputs": outputs,
                 "figures": [key for number in self.to_draw for key in self.own.cells.all[number].figures],
                 "scenario": inputs.scenario_text(self.given),
+                "dials": inputs.numbers(self.session.scenario),
                 "stays": stays,
                 "why": why,
                 "values_stay": self._unknown(),
