@@ -184,6 +184,7 @@ async function start({ page, live: folder }) {
   const all = begin(bar, [...fetched, ...numbers.files, { file: "book.json" }]);
   all.then(() => fetchBeside("figures"), lost); // they are wanted right after the first numbers
   const [{ loadPyodide }] = await Promise.all(scripts);
+  arrived(bar, size(core.files) - size(fetched));
   python = await loadPyodide({ indexURL: live, env: { MPLBACKEND: "svg" } });
   await install(numbers);
   post({ kind: "starting" });
