@@ -150,13 +150,13 @@ def parts_of_cells(cells):
     """The parts of the scenario that each cell reads, by way of whatever names."""
     known, found, loading = {}, [], set()
     for cell in cells:
-        parts = set()
+        parts, own = set(), Cell(cell.source).names.writes
         for statement in statements(cell.source):
-            (read,) = Cell(ast.unparse(statement)).statements
-            of_it = ALL if loads(statement) else parts_read(statement, read.reads | read.later, known)
+            names = Cell(ast.unparse(statement)).names
+            of_it = ALL if loads(statement) else parts_read(statement, names.reads, known)
             parts |= of_it
-            for name in read.writes - read.imports | read.changes:
-                before = frozenset() if name in read.surely else known.get(name, frozenset())
+            for name in changed(statement, names, own):
+                before = frozenset() if name in names.surely else known.get(name, frozenset())
                 known[name] = of_it if before is LOADED else of_it | before
             if ast.unparse(statement) == "case = costlib.load()":
                 known["case"] = LOADED
@@ -165,6 +165,14 @@ def parts_of_cells(cells):
     for number in loading:  # what it has loaded must be up to date for all that read it
         found[number] = found[number].union(*found)
     return found
+
+
+def changed(statement, names, own):
+    """The names that a statement writes, and those of its cell's objects that it may change in place."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return set()
+    binds = isinstance(statement, ast.Assign | ast.FunctionDef | ast.ClassDef)
+    return names.writes if binds else names.writes | names.reads & own
 
 
 def loads(statement):

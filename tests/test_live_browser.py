@@ -201,7 +201,7 @@ def test_the_published_inputs_give_the_published_page(context, address, site, na
     assert name in OWN or [text for text in shown if "mine" not in text and "your scenario" not in text] == []
     reader.page.locator("form.hardware-form [type=reset]").evaluate("(button) => button.click()")
     reader.settled()
-    reader.page.evaluate("worker.postMessage({ request: asked + 1, call: 'run_all', given: [] })")
+    reader.page.evaluate("worker.postMessage({ request: ++asked, call: 'run_all', given: [] })")
     reader.settled()
     records = reader.records()
     assert {key: record["printed"] for key, record in records.items()} == {

@@ -283,6 +283,7 @@ export function stay(number, text, run) {
   const output = cellOf(number)?.querySelector(".cell_output");
   if (!output) return;
   output.querySelectorAll("figure.live-waits").forEach(({ id }) => showFigure({ key: id, published: true }));
+  output.querySelector(":scope > .live-note")?.remove();
   const made = addition("p", "live-note", text);
   if (run) {
     const button = made.appendChild(document.createElement("button"));

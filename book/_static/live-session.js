@@ -164,7 +164,7 @@ export function begin({ details, control, cells, dials }) {
     figure: page.showFigure,
     stays({ cell, why, text }) {
       if (why === "waits") waiting = true;
-      else page.stay(cell, still(text));
+      else page.stay(cell, still(text), why === "long" && runLong);
     },
     done() {
       if (waiting) return;

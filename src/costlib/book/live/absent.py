@@ -39,6 +39,7 @@ NATIVE = {  # modules that no browser has, by what a reader knows them as
     "typer": "the command line",
     "click": "the command line",
     "nbformat": "the command line",
+    "_multiprocessing": "another process",
 }
 WAITS = "It waits for files that are still being loaded"
 

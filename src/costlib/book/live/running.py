@@ -33,11 +33,9 @@ class Result:
     shown: list = field(default_factory=list)
     why: str = ""
     text: str = ""
-    left: set = field(default_factory=set)  # names that it might have written, and did not
     asked: bool = False  # for the scenario
     drawn: bool = False  # whether its figures were, or could not be: for the reason ``undrawn``
     undrawn: str = ""
-    uses: list = field(default_factory=list)  # what stood behind the names that it used
 
 
 class Session:
