@@ -57,7 +57,7 @@ class Group:
 GROUPS = {
     "core": Group("Python", tuple(PYODIDE["core"])),
     "numbers": Group(
-        "units and the book's library",
+        "the book's library",
         (
             "numpy",  # before pint, which decides as it is imported whether it knows arrays
             *("typing-extensions", "platformdirs", "flexcache", "flexparser", "pint"),
