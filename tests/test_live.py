@@ -17,7 +17,7 @@ import costlib
 from conftest import BOOK, is_page
 from costlib import book as published
 from costlib import catalog
-from costlib.book.live import absent, inputs
+from costlib.book.live import absent, inputs, rendering
 from costlib.book.live.kernel import Kernel, values
 from costlib.book.live.page import Page
 from costlib.book.live.rendering import Renderer, cells_of
@@ -530,6 +530,16 @@ def test_no_markup_of_html_gets_through(text):
         assert not attributes.get("href", "").startswith("javascript")
 
 
+PIECES = ["a", "8", " ", "_", "'", "é", ".", "(", "*", "{val}`k`", "`c`", "–", "$", "{", "&"]
+
+
+@steady
+@given(some.lists(some.sampled_from(PIECES), max_size=8).map("".join).filter(lambda text: text == text.strip()))
+def test_a_text_without_markup_is_rendered_as_by_what_knows_all_of_myst(text):
+    renderer = Renderer("here", lambda key: None)
+    assert renderer.inline(text) == renderer._fill(rendering._inline(text))
+
+
 @steady
 @given(
     some.lists(some.lists(some.text(alphabet="a|\\` b", max_size=6).map(str.strip), min_size=2, max_size=2), min_size=1)
@@ -546,3 +556,10 @@ def test_html_is_shown_as_text():
     text = '<img src=x onerror="alert(1)"> <b>x</b> [x](javascript:alert(1))'
     rendered = Renderer("here", lambda key: None).inline(text)
     assert rendered.startswith("&lt;img src=x") and "<b>" not in rendered and "href" not in rendered
+
+
+def test_before_the_first_numbers_nothing_is_imported_that_they_do_not_need():
+    code = "import sys, costlib.book.live.kernel; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    late = {"unittest", "pprint", "markdown_it", "mdit_py_plugins", "matplotlib", "IPython"}
+    assert not late & set(done.stdout.split())

@@ -289,7 +289,7 @@ def test_a_change_reaches_sentences_boxes_tables_and_figures_and_is_marked(reade
         assert image.evaluate("(image) => image.decode().then(() => image.naturalWidth)") > 100
     expect(page.locator("#fig-roofline figcaption")).to_contain_text("206")
     expect(page.locator(".hardware-status")).to_have_text(re.compile(r"\d+ values, \d+ tables and \d+ figures differ"))
-    expect(page.locator("#hardware > summary")).to_contain_text("Accelerator: NVIDIA H200")
+    expect(page.locator("#hardware > summary")).to_contain_text("Yours: NVIDIA H200")
 
 
 def test_what_was_published_is_told_on_hovering_and_on_focus_until_escape(reader):

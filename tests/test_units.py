@@ -234,7 +234,7 @@ def test_a_pickled_quantity_joins_those_of_this_process():
         ("0 token", None, 3, "0 tokens"),
         ("0.0210746 s/token", "ms/token", 3, "21.1 ms/token"),
         ("70.6e9 parameter", "Gparameter", 3, "70.6 billion parameters"),
-        ("1e9 parameter", "Gparameter", 3, "1 billion parameter"),
+        ("1e9 parameter", "Gparameter", 3, "1 billion parameters"),
         ("720 trajectory", None, 3, "720 trajectories"),
         ("3 session", None, 3, "3 sessions"),
         ("48 sequence", None, 3, "48 sequences"),

@@ -121,7 +121,8 @@ export function controlOf(control, on) {
       const named = Object.entries(inputs).map(([key, text]) => {
         const field = fields.find(({ name }) => name === key);
         if (!key.includes(".")) return field?.selectedOptions[0]?.text || text;
-        return `${field?.labels[0].textContent ?? key} ${text}`;
+        const label = field?.labels[0].textContent ?? key;
+        return `${label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())} ${text}`;
       });
       summary.querySelector(".live-inputs")?.remove();
       if (named.length) summary.append(inputsOf(named.join(", ")));

@@ -72,6 +72,7 @@ FIELDS = [
     Field("workload.context", "Context", HARDWARE, "tokens", "doubling"),
     Field("workload.prompt", "Prompt", MORE, "tokens", "doubling"),
     Field("workload.output", "Output", MORE, "tokens", "doubling"),
+    Field("workload.observation", "Observation of a tool", MORE, "tokens", "doubling"),
     Field("workload.batch", "Batch", MORE, "streams", "doubling"),
     Field("workload.token_rate", "Output rate of a stream", MORE, "tokens/s/stream", "1-2-5"),
     Field("workload.start_rate", "Starts of trajectories", MORE, "trajectories/s", "1-2-5"),

@@ -8,7 +8,6 @@ import os
 import sys
 from dataclasses import dataclass, field
 from types import ModuleType
-from unittest import mock
 
 import costlib
 from costlib import book, scenario
@@ -63,9 +62,10 @@ class Session:
         with (
             _in_place(sys.modules, "IPython.display", display),
             _in_place(os.environ, scenario.VARIABLE, self.file),
-            mock.patch.multiple(book, axes=self.axes, figure=self.figure),
-            mock.patch.object(costlib, "load", self.load),
-            mock.patch.object(scenario, "load", self.load),
+            _in_place(vars(book), "axes", self.axes),
+            _in_place(vars(book), "figure", self.figure),
+            _in_place(vars(costlib), "load", self.load),
+            _in_place(vars(scenario), "load", self.load),
             contextlib.redirect_stdout(self.printed),
         ):
             yield
