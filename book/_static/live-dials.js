@@ -33,10 +33,13 @@ export function dialsOf(fields, want) {
     if (field?.dataset.step) made.push(dial(data.parentElement, data, field, want));
   }
   return {
-    /** The page shows these inputs now, whatever was asked for: dials say what their values say. */
-    settle: (inputs) => made.forEach((tell) => tell(inputs)),
+    /** The page shows these numbers now, by field, whatever was asked for: dials say what their values say. */
+    settle: (numbers) => made.forEach((tell) => tell(numbers)),
   };
 }
+
+/** Whether another part was chosen than that which has the published value. */
+const another = (field) => Boolean(field.form.elements[field.name.split(".")[0]]?.value);
 
 function dial(link, data, field, want) {
   const { step, unit } = field.dataset;
@@ -59,8 +62,8 @@ function dial(link, data, field, want) {
   }
   tell({});
 
-  function tell(inputs) {
-    number = Number.parseFloat(inputs[field.name] || field.dataset.published);
+  function tell(numbers) {
+    number = numbers[field.name] ?? Number.parseFloat(field.dataset.published);
     delete link.dataset.turned;
     link.setAttribute("aria-valuenow", number);
     link.setAttribute("aria-valuetext", data.textContent);
@@ -69,7 +72,7 @@ function dial(link, data, field, want) {
   function turn(to, step) {
     if (to === number) return;
     number = to;
-    field.value = to === Number.parseFloat(field.dataset.published) ? "" : `${to} ${unit}`.trim();
+    field.value = to === Number.parseFloat(field.dataset.published) && !another(field) ? "" : `${to} ${unit}`.trim();
     link.dataset.turned = `${to.toLocaleString("en", { maximumSignificantDigits: 9 })} ${unit}`.trim();
     link.setAttribute("aria-valuenow", to);
     link.setAttribute("aria-valuetext", link.dataset.turned);

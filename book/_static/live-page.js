@@ -31,6 +31,10 @@ function restore(element) {
   }
 }
 
+function restoreAll(element) {
+  for (const each of [...kept.keys()].reverse()) if (element.contains(each)) restore(each);
+}
+
 /** The published page, to the last node. */
 export function reset() {
   article.querySelectorAll(".live-added").forEach((each) => each.remove());
@@ -133,7 +137,10 @@ function showBox(box, record) {
   stated.textContent = ` for the published inputs, ${stated.textContent.replace(/^\s*[✓✗]?\s*/, "")}`;
 }
 
-function showTable(table, { caption, head, rows }) {
+/** A table as the kernel tells it; as published where it tells none. */
+function showTable(table, told) {
+  if (!told) return restoreAll(table);
+  const { caption, head, rows } = told;
   const body = table.tBodies[0];
   restore(body);
   put(table.querySelector(".caption-text"), caption);
@@ -162,11 +169,13 @@ function showHead(line, head) {
   line.innerHTML = head.map((cell) => `<th class="head live-changed">${cell}</th>`).join("");
 }
 
-/** What a cell printed. Values, tables and figures among its outputs have places of their own. */
+/** What a cell printed; as published where the kernel tells nothing. Values, tables and figures among its outputs have
+ * places of their own. */
 function showOutput(number, html) {
   const cell = cellOf(number);
   const place = cell.querySelector(".cell_output") ?? cell.appendChild(addition("div", "cell_output"));
   restore(place);
+  if (html === null) return restoreAll(place);
   const fresh = [...parsed(html).children];
   const now = [...place.children].filter((each) => !each.matches(".live-added"));
   const names = (outputs) => outputs.map((each) => (each.id || each.querySelector("table[id]")?.id) ?? "").join("|");

@@ -8,8 +8,12 @@ import { tips } from "./live-tips.js";
 export function begin({ details, control, cells, dials }) {
   let wanted = {}; // what the reader wants to see
   let shown = {}; // what the page shows
+  let numbers = {}; // what the values that dials turn are in it, by field; empty where they are as published
   let fresh = true; // whether Python has not answered yet since it was started
   let ownStep = false; // whether what is wanted is a step of its own in the history
+  let refusal = ""; // of what is wanted, if it cannot be computed
+  let long = false; // whether the cells that take long are run
+  let quiet; // a timer, until Python has said nothing for a while
   let waiting = false; // whether figures wait for files
   const live = new URL(details.dataset.live, location).href;
   const python = new Python({ page: details.dataset.page, live }, hear);
@@ -47,7 +51,7 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function run(number, source) {
-    if (fresh && Object.keys(wanted).length) compute();
+    if (fresh) compute(); // other edited cells too
     else edit(number, source);
   }
 
@@ -58,12 +62,25 @@ export function begin({ details, control, cells, dials }) {
 
   function runLong() {
     ask({ about: "long", call: "run_long", given: [page.figuresInView()], needs: "simulations" });
+    long = true;
     control.counting("Running the cells that take long");
+  }
+
+  /** Who waits for long hears for what, and how long already: code may never end. */
+  function watch() {
+    clearTimeout(quiet);
+    if (python.busy && !fresh && !long) quiet = setTimeout(control.counting, 1500, "Running the page's cells");
+  }
+
+  function endCount() {
+    long = false;
+    control.counting("");
   }
 
   function ask(wish) {
     if (!python.running) control.loading("Loading Python");
     python.ask(wish);
+    watch();
     update();
   }
 
@@ -89,24 +106,28 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function publish() {
+    endCount();
     hideTip();
     cells.reset();
     page.reset();
     control.problems({});
     control.file("");
-    shown = {};
-    dials.settle(shown);
+    show({}, {});
+    dials.settle(numbers);
   }
 
   function stop() {
     python.stop();
-    control.counting("");
+    endCount();
     control.loading("");
     fresh = true;
     page.settle("Python was stopped");
     wanted = shown;
+    refusal = "";
     control.fill(wanted);
-    dials.settle(shown);
+    control.problems({});
+    dials.settle(numbers);
+    address.write(shown, false); // which may still have carried what was to be computed
     const left = document.querySelectorAll(".live-note").length;
     const rest = left ? ` What still shows the published run says so.` : "";
     control.say(`Stopped. ${describesPage()}${rest}`);
@@ -128,11 +149,10 @@ export function begin({ details, control, cells, dials }) {
     starting: () => control.loading("Starting Python"),
     unavailable({ group, text }) {
       page.settle(text);
-      control.counting("");
+      endCount();
       control.say(`Without live ${group}: ${text}.`);
     },
     broken({ text }) {
-      control.counting("");
       fresh = true;
       publish();
       control.say(`${text}. The page shows the published values; a change of the inputs tries again.`);
@@ -143,8 +163,9 @@ export function begin({ details, control, cells, dials }) {
     refused({ problems }, wish) {
       if (wish.inputs !== wanted) return; // the reader has changed them meanwhile
       const others = control.problems(problems).map(([key, text]) => `${key}: ${text}`);
-      dials.settle(shown);
-      control.say(["These inputs are not computed.", ...others, describesPage()].join(" "));
+      refusal = ["These inputs are not computed.", ...others].join(" ");
+      dials.settle(numbers);
+      control.say(describesPage());
     },
     numbers(message, wish) {
       if (fresh) page.reset(); // what the page shows, another Python computed
@@ -154,7 +175,7 @@ export function begin({ details, control, cells, dials }) {
       page.showNumbers(message);
       page.wait(message.figures ?? []);
       showNotes(message.stays, message.why);
-      if (shown === wanted) dials.settle(shown); // else the reader goes on turning
+      if (shown === wanted) dials.settle(numbers); // else the reader goes on turning
       control.conclude(describesPage());
     },
     figure: page.showFigure,
@@ -165,13 +186,20 @@ export function begin({ details, control, cells, dials }) {
     done() {
       if (waiting) return;
       page.drawn();
-      control.counting("");
+      endCount();
       control.conclude(describesPage());
     },
   };
 
-  function accept({ inputs }, { scenario }) {
+  function show(inputs, dialled) {
+    refusal = "";
     shown = inputs;
+    numbers = dialled;
+    control.stands(numbers);
+  }
+
+  function accept({ inputs }, { scenario, dials: dialled }) {
+    show(inputs, dialled);
     control.problems({});
     control.file(scenario);
     address.write(shown, ownStep);
@@ -183,7 +211,7 @@ export function begin({ details, control, cells, dials }) {
     for (const [number, text] of Object.entries(texts)) {
       if (why[number] === "waits") waiting = true;
       const mine = cells.failed(Number(number), why[number] === "failed" ? text : "");
-      if (!mine) page.stay(number, still(text), why[number] === "long" && runLong);
+      page.stay(number, still(mine ? "Your code fails" : text), why[number] === "long" && runLong);
     }
   }
 
@@ -194,7 +222,9 @@ export function begin({ details, control, cells, dials }) {
   function hear(message, wish) {
     told[message.kind]?.(message);
     if (wish && !wish.silent) answers[message.kind]?.(message, wish);
+    if (message.kind === "answered" && !long) endCount();
     if (!["loading", "starting"].includes(message.kind)) control.loading("");
+    watch();
     update();
   }
 
@@ -206,6 +236,10 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function describesPage() {
+    return `${refusal} ${differs()}`.trim();
+  }
+
+  function differs() {
     if (!Object.keys(shown).length && !cells.edited().size) return "The page shows the published values.";
     const counts = Object.entries(page.differences()).filter(([, count]) => count);
     const words = counts.map(([thing, count]) => `${count} ${thing}${count === 1 ? "" : "s"}`);

@@ -91,7 +91,7 @@ class Cell:
         self.imports = set()  # names that it gives to modules, and to what comes out of them, and to nothing else
         try:
             tree = ast.parse(source)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deeply
             self.unclear = True
             return
         flow = _Flow(self, tested, strange)

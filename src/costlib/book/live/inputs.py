@@ -15,7 +15,7 @@ from pathlib import Path
 from costlib import catalog, scenario
 from costlib.schema import InputError, nearest, read
 
-__all__ = ["FIELDS", "FILE", "Field", "load", "problems", "scenario_text", "stepped"]
+__all__ = ["FIELDS", "FILE", "Field", "dialled", "load", "problems", "scenario_text", "stepped"]
 
 FILE = "mine.toml"  # the reader's file, by name
 
@@ -82,6 +82,13 @@ FIELDS = [
     Field("workload.tool_time", "Tool time of a turn", ASKED, "1-2-5"),
 ]
 _BY_KEY = {field.key: field for field in FIELDS}
+
+
+def dialled(case):
+    """Where the dials stand in a scenario: numbers by field, each in the field's unit."""
+    places = {field: field.key.split(".") for field in FIELDS if field.step}
+    numbers = {f.key: getattr(getattr(case, part), name).m_as(f.unit) for f, (part, name) in places.items()}
+    return {key: float(f"{number:.15g}") for key, number in numbers.items()}
 
 
 def _reference():

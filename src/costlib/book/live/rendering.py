@@ -17,7 +17,7 @@ from mdit_py_plugins.myst_role import myst_role_plugin
 from costlib.book.printed import printed
 from costlib.units import Quantity
 
-__all__ = ["Renderer", "as_text", "cells_of", "plain", "stream"]
+__all__ = ["Renderer", "as_text", "cells_of", "plain", "shortened", "stream"]
 
 MARKUP = re.compile(r"[\\`*_{}\[\]<>$&\"'!\n]")  # without these, a text is itself
 
@@ -116,7 +116,17 @@ def plain(text):
     return _preformatted("text_plain", text)
 
 
+LONGEST = 100_000  # characters of a text that a page shows; a browser takes long to set more
+
+
+def shortened(text):
+    """A text, cut where it is too long for a page, which it says."""
+    rest = len(text) - LONGEST
+    return text if rest <= 0 else f"{text[:LONGEST]}\n… {rest:,} characters more, which this page does not show"
+
+
 def _preformatted(kind, text):
+    text = shortened(text)
     classes = f"output {kind} highlight-myst-ansi notranslate"
     inner = f'<div class="highlight"><pre><span></span>{html.escape(text, quote=False)}</pre></div>'
     return f'<div class="{classes}">{inner}</div>'
