@@ -423,6 +423,86 @@ with absent.standing_in([*absent.NATIVE, "matplotlib", "scipy", "simpy"]):
 """
 
 
+QUOTED = {"twice": {"printed": "65,536 tokens", "value": 65536, "number": True, "unit": "token", "digits": 6}}
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("twice = 3", "does not state it"),
+        ("twice =", "SyntaxError"),
+        ("1 / 0\n" + TWICE, "ZeroDivisionError"),
+        ('state("twice", case.node.accelerators)', "Cannot convert"),  # the page quotes it in thousands of tokens
+        ('state("twice", "many")', "could not convert"),
+        ('state("twice", 3)', "Cannot convert"),
+    ],
+)
+def test_a_published_value_that_an_edit_takes_away_is_not_shown_as_the_readers(reader, source, why):
+    book = page_of(START, TWICE) | {"values": {"twice": QUOTED["twice"] | {"page": "here"}}}
+    here = reader(book)
+    here.ask("change", {"workload.context": "9000 token"})
+    for _ in range(2):
+        assert why in here.ask("edit", 1, source)["numbers"]["values_stay"]["twice"]
+        assert why in here.ask("change", {"workload.context": "9000 token"})["numbers"]["values_stay"]["twice"]
+    told = here.ask("restore", 1)["numbers"]
+    assert told["values_stay"] == {}
+    assert told["quotes"] == {"twice": "18,000 tokens", "twice:2 ktoken": "18 thousand tokens"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'table("tab-a", ["a"], [["b"]], "of {val}`twice:1 GB`")',
+        'table("tab-a", ["a"], [["{val}`twice:1 nonsense`"]], "c")',
+        "from IPython.display import Markdown\nMarkdown('{val}`twice:1 GB`')",
+        "from IPython.display import display\ndisplay({'text/plain': 5}, raw=True)",
+        "fig, ax = axes()\nfigure('fig-a', fig, 'a', 'of {val}`twice:1 GB`', 'b')",
+        "class Odd(Exception):\n    def __str__(self):\n        return 5\nraise Odd",
+        "-" * 20_000 + "1",
+        "raise ValueError('x' * 1_000_000)",
+    ],
+)
+def test_what_a_reader_writes_may_fail_and_python_goes_on(reader, source):
+    here = reader(page_of(START, TWICE, "1"))
+    here.ask("change", {"workload.context": "9000 token"})
+    told = here.ask("edit", 2, source)
+    assert told["done"]
+    failed = told.get("failed") or told["stays"]
+    assert failed["cell"] == 2 and 5 < len(failed["text"]) < 200_000
+    assert here.ask("restore", 2)["numbers"]["stays"] == {}
+
+
+def test_an_edit_that_clears_the_environment_ends_nothing(reader):
+    here = reader(page_of(START, TWICE))
+    here.ask(
+        "edit", 1, "import os\nfor name in list(os.environ):\n    if 'COSTLIB' in name:\n        del os.environ[name]"
+    )
+    here.ask("restore", 1)
+    assert here.ask("change", {"workload.context": "9000 token"})["numbers"]["values"]["twice"]["value"] == 18000
+
+
+def test_no_more_is_shown_than_a_browser_can_set(reader):
+    here = reader(page_of(START, TWICE))
+    shown = here.ask("edit", 1, "print('x' * 10_000_000)\n'y' * 10_000_000")["numbers"]["outputs"]["1"]
+    assert len(shown) < 300_000 and "9,900,001 characters more" in shown
+
+
+def test_a_dial_stands_where_the_scenario_does_however_it_was_typed(reader):
+    here = reader(page_of(START, TWICE))
+
+    def dials(**given):
+        return here.ask("change", {key.replace("__", "."): text for key, text in given.items()})["numbers"]["dials"]
+
+    assert dials(workload__context="64 ktoken")["workload.context"] == 64000
+    assert dials(workload__context="65,536 token")["workload.context"] == 65536
+    assert dials(precision__weights="4.25 bit/parameter")["precision.weights"] == 0.53125
+    assert dials(node="gb200-nvl72")["node.accelerators"] == 72
+    published = {field.key: field.published for field in inputs.FIELDS if field.step}
+    for key, number in dials().items():
+        assert number == float(published.pop(key).partition(" ")[0])
+    assert not published
+
+
 def test_modules_that_are_not_there_can_be_imported_and_say_so_when_they_are_used():
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)
     said, loaded = json.loads(done.stdout or "[]") if done.stdout else ([], done.stderr)

@@ -429,7 +429,89 @@ def test_the_scenario_file_is_what_the_command_reads(reader, tmp_path, run):
     assert code == 0 and "H200" in json.loads(out)["parts"]["accelerator"]
 
 
+def test_another_place_of_the_page_is_no_other_scenario(contexts, address):
+    reader = Reader(contexts(), address).open()
+    reader.choose(accelerator="h200-sxm")
+    reader.page.evaluate("location.hash = '#output-input-ratio'")  # while Python is still loading
+    reader.settled()
+    expect(reader.value("output-input-ratio")).to_have_text("206")
+    reader.type("workload.context", "-5 token")
+    reader.settled()
+    reader.page.evaluate("location.hash = '#decode-floor'")
+    reader.page.wait_for_timeout(500)
+    expect(reader.problem("workload.context")).to_contain_text("-5 token")
+    assert reader.page.locator("[name='workload.context']").input_value() == "-5 token"
+    reader.page.close()
+
+
+def test_inputs_ahead_in_the_history_are_taken_also_after_a_reload(contexts, address):
+    reader = Reader(contexts(), address).open()
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    reader.page.go_back()
+    reader.settled()
+    reader.page.reload(wait_until="networkidle")
+    reader.page.go_forward()
+    expect(reader.value("output-input-ratio")).to_have_text("206")
+    reader.page.close()
+
+
+def test_what_was_stopped_is_in_the_address_no_more(contexts, address):
+    reader = Reader(contexts(), address).open("?accelerator=h200-sxm&highlight=decode#decode-floor")
+    reader.page.locator(".hardware-stop").click()
+    expect(reader.page.locator(".hardware-status")).to_have_text("Stopped. The page shows the published values.")
+    assert reader.page.url.endswith("?highlight=decode#decode-floor")
+    reader.page.close()
+
+
+def test_why_inputs_are_refused_stays_said_and_markup_is_text(reader):
+    markup = "<img src=x onerror=alert(1)>"
+    reader.take(f"?{urlencode({'workload.nonsense': markup, 'model': markup, 'workload.turns': '1e999', 'x': markup})}")
+    reader.page.wait_for_timeout(1000)  # what concludes comes late
+    expect(reader.page.locator(".hardware-status")).to_contain_text("workload.nonsense: Unknown key 'nonsense'")
+    expect(reader.problem("model")).to_contain_text(markup)
+    expect(reader.problem("workload.turns")).to_contain_text("too large")
+    assert not reader.page.locator("img[src=x]").count()
+    reader.take("?accelerator=h200-sxm")
+    reader.page.wait_for_timeout(1000)
+    expect(reader.page.locator(".hardware-status")).not_to_contain_text("not computed")
+
+
+def test_a_title_of_one_long_word_does_not_widen_the_page(reader):
+    reader.take(f"?{urlencode({'model.title': 'W' * 3000, 'accelerator.title': '5 % & amp; *a*'})}")
+    assert reader.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 # ---------------------------------------------------------------- dials
+
+
+@pytest.mark.parametrize(
+    ("typed", "stands", "next_above"), [("64 ktoken", 64000, 65536), ("65,536 token", 65536, 131072)]
+)
+def test_a_dial_goes_on_from_what_was_typed_in_any_unit(reader, typed, stands, next_above):
+    reader.take(f"?{urlencode({'workload.context': typed})}")
+    dial = reader.page.get_by_role("spinbutton", name="Context").first
+    assert float(dial.get_attribute("aria-valuenow")) == stands
+    dial.focus()
+    reader.page.keyboard.press("ArrowUp")
+    reader.settled()
+    assert f"workload.context={next_above}+token" in reader.page.url
+
+
+def test_a_dial_of_a_chosen_part_reaches_the_published_value(contexts, address):
+    reader = Reader(contexts(), address, "decode-loop").open("?node=gb200-nvl72").settled()
+    dial = reader.page.locator("a.live-dial:has([data-dial='node.accelerators'])").first
+    assert dial.get_attribute("aria-valuenow") == "72"
+    assert reader.page.locator("[name='node.accelerators']").get_attribute("placeholder").startswith("72 ")
+    dial.focus()
+    for _ in range(4):  # 64, 32, 16, 8
+        reader.page.keyboard.press("ArrowDown")
+    reader.settled()
+    expect(dial).to_have_text("8\u00a0accelerators")
+    assert "node.accelerators=8+accelerator" in reader.page.url
+    reader.page.locator(".hardware-back").click()
+    assert reader.page.locator("[name='node.accelerators']").get_attribute("placeholder").startswith("8 ")
+    reader.page.close()
 
 
 def test_a_dial_is_turned_from_the_keyboard(reader):
@@ -511,6 +593,81 @@ def test_an_error_of_the_readers_code_stands_below_the_cell(reader):
     cell.get_by_role("button", name="Restore").click()
     expect(cell.locator(".live-failed")).to_have_count(0)
     reader.settled()
+
+
+def put_into(reader, number, source):
+    cell = reader.page.locator(f"div.cell.cell-{number}")
+    cell.locator(".live-cell-bar button").first.evaluate("(button) => button.click()")
+    cell.locator("textarea").evaluate("(area, text) => { area.value = text }", source)
+    cell.locator(".live-cell-bar button").nth(1).evaluate("(button) => button.click()")
+    return cell
+
+
+def number_of(reader, key):
+    return reader.page.locator(f"div.cell:has([id='{key}'])").evaluate(
+        "(cell) => /cell-(\\d+)/.exec(cell.className)[1]"
+    )
+
+
+def test_where_edited_code_fails_its_outputs_are_the_published_and_say_so(reader):
+    published = reader.page.locator("#tab-precisions").inner_text()
+    reader.take("?accelerator=h200-sxm")
+    assert reader.page.locator("#tab-precisions").inner_text() != published
+    cell = put_into(reader, number_of(reader, "tab-precisions"), "1 / 0")
+    reader.settled()
+    expect(cell.locator(".live-failed")).to_contain_text("ZeroDivisionError")
+    expect(cell.locator(".live-note")).to_contain_text("This still shows the published run. Your code fails.")
+    assert reader.page.locator("#tab-precisions").inner_text() == published
+    assert not reader.page.locator("#tab-precisions .live-changed").count()
+
+
+def test_a_value_that_edited_code_does_not_state_is_marked_where_it_is_quoted(reader):
+    reader.take("?accelerator=h200-sxm")
+    put_into(reader, number_of(reader, "output-input-ratio"), "pass")
+    reader.settled()
+    value = reader.value("output-input-ratio")
+    expect(value).to_have_text("295")
+    expect(value).to_have_class("live-stays")
+    reader.take("?accelerator=h200-sxm&workload.batch=16")  # also after what does not concern it
+    expect(value).to_have_class("live-stays")
+    value.hover()
+    expect(reader.page.locator("#live-tip")).to_have_text("published 295. The edited code does not state it")
+
+
+def test_all_edited_cells_run_again_after_a_stop(contexts, address):
+    reader = Reader(contexts(), address).open()
+    put_into(
+        reader, number_of(reader, "ridge-point"), 'state("ridge-point", 5 * peak_rate / bandwidth, "operation/byte")'
+    )
+    reader.settled()
+    mine = reader.page.locator("#ridge-point strong").text_content()
+    reader.page.locator(".hardware-stop").click()
+    put_into(reader, number_of(reader, "decode-floor"), "pass")
+    reader.settled()
+    assert mine != "591 op/B"
+    expect(reader.page.locator("#ridge-point strong")).to_have_text(mine)
+    reader.page.close()
+
+
+def test_code_that_never_ends_is_told_of_and_stopped(contexts, address):
+    reader = Reader(contexts(), address).open("?accelerator=h200-sxm").settled()
+    status, elapsed = reader.page.locator(".hardware-status"), reader.page.locator(".hardware-elapsed")
+    put_into(reader, number_of(reader, "ridge-point"), "while True: pass")
+    expect(status).to_have_text("Running the page's cells")
+    expect(elapsed).to_have_text(re.compile(r"\d+ s"))
+    reader.page.locator(".hardware-back").click()
+    expect(elapsed).to_have_text("")
+    expect(status).to_have_text("The page shows the published values.")
+    reader.page.wait_for_timeout(1500)
+    assert not reader.page.locator("progress").is_visible()
+    reader.choose(accelerator="l4")
+    expect(elapsed).to_have_text(re.compile(r"\d+ s"))
+    reader.page.locator(".hardware-stop").click()
+    expect(status).to_have_text("Stopped. The page shows the published values.")
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    expect(reader.value("output-input-ratio")).to_have_text("206")
+    reader.page.close()
 
 
 def test_escape_leaves_a_cell_as_it_was(reader):

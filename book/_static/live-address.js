@@ -3,6 +3,8 @@
 const PARTS = ["model", "accelerator", "node", "link", "host_link", "precision", "reserve", "workload"];
 const ours = (key) => PARTS.includes(key.split(".")[0]);
 
+let known = location.search; // what the page follows already
+
 /** The inputs that an address carries; what else it carries is not ours. */
 export function inputs(query = location.search) {
   return Object.fromEntries([...new URLSearchParams(query)].filter(([key, text]) => ours(key) && text.trim()));
@@ -21,6 +23,16 @@ function carrying(address, given) {
 export function write(given, step) {
   const address = carrying(location.href, given);
   if (address !== location.href) history[step ? "pushState" : "replaceState"](null, "", address);
+  known = location.search;
+}
+
+/** Call with the inputs whenever the reader goes back or forward to others; another place of the page has the same. */
+export function follow(take) {
+  addEventListener("popstate", () => {
+    if (location.search === known) return;
+    known = location.search;
+    take(inputs());
+  });
 }
 
 /** Have links to other pages of the book carry the inputs, at the moment that they are used. */

@@ -71,6 +71,15 @@ export function controlOf(control, on) {
       }
     },
 
+    /** Say in the empty fields what they stand at: another node has other accelerators than the published one. */
+    stands(numbers) {
+      for (const { name, dataset } of fields) {
+        if (!dataset.step) continue;
+        const now = name in numbers ? `${numbers[name]} ${dataset.unit}`.trim() : dataset.published;
+        form.elements[name].placeholder = now;
+      }
+    },
+
     /** Say beside each field what is wrong with it. Returns what no field is there for. */
     problems(found) {
       for (const field of fields) {

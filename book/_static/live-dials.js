@@ -38,6 +38,9 @@ export function dialsOf(fields, want) {
   };
 }
 
+/** Whether another part was chosen than that which has the published value. */
+const another = (field) => Boolean(field.form.elements[field.name.split(".")[0]]?.value);
+
 function dial(link, data, field, want) {
   const { step, unit } = field.dataset;
   const limits = { step, low: Number(field.dataset.low), high: Number(field.dataset.high) };
@@ -69,7 +72,7 @@ function dial(link, data, field, want) {
   function turn(to, step) {
     if (to === number) return;
     number = to;
-    field.value = to === Number.parseFloat(field.dataset.published) ? "" : `${to} ${unit}`.trim();
+    field.value = to === Number.parseFloat(field.dataset.published) && !another(field) ? "" : `${to} ${unit}`.trim();
     link.dataset.turned = `${to.toLocaleString("en", { maximumSignificantDigits: 9 })} ${unit}`.trim();
     link.setAttribute("aria-valuenow", to);
     link.setAttribute("aria-valuetext", link.dataset.turned);

@@ -11,6 +11,8 @@ export function begin({ details, control, cells, dials }) {
   let standing = {}; // where its dials stand
   let fresh = true; // whether Python has not answered yet since it was started
   let ownStep = false; // whether what is wanted is a step of its own in the history
+  let long = false; // whether the cells that take long are run
+  let quiet; // a timer, until Python has said nothing for a while
   let waiting = false; // whether figures wait for files
   let refusal = ""; // why what is wanted is not what the page shows
   const live = new URL(details.dataset.live, location).href;
@@ -49,7 +51,7 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function run(number, source) {
-    if (fresh && Object.keys(wanted).length) compute();
+    if (fresh) compute(); // other edited cells too
     else edit(number, source);
   }
 
@@ -60,12 +62,25 @@ export function begin({ details, control, cells, dials }) {
 
   function runLong() {
     ask({ about: "long", call: "run_long", given: [page.figuresInView()], needs: "simulations" });
+    long = true;
     control.counting("Running the cells that take long");
+  }
+
+  /** Who waits for long hears for what, and how long already: code may never end. */
+  function watch() {
+    clearTimeout(quiet);
+    if (python.busy && !fresh && !long) quiet = setTimeout(control.counting, 1500, "Running the page's cells");
+  }
+
+  function endCount() {
+    long = false;
+    control.counting("");
   }
 
   function ask(wish) {
     if (!python.running) control.loading("Loading Python");
     python.ask(wish);
+    watch();
     update();
   }
 
@@ -91,18 +106,19 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function publish() {
+    endCount();
     hideTip();
     cells.reset();
     page.reset();
     clearProblems();
     control.file("");
-    shown = standing = {};
+    show({}, {});
     dials.settle(standing);
   }
 
   function stop() {
     python.stop();
-    control.counting("");
+    endCount();
     control.loading("");
     fresh = true;
     page.settle("Python was stopped");
@@ -110,6 +126,7 @@ export function begin({ details, control, cells, dials }) {
     clearProblems();
     control.fill(wanted);
     dials.settle(standing);
+    address.write(shown, false); // which may still have carried what was to be computed
     const left = document.querySelectorAll(".live-note").length;
     const rest = left ? ` What still shows the published run says so.` : "";
     control.say(`Python is stopped. ${describesPage()}${rest}`);
@@ -132,11 +149,10 @@ export function begin({ details, control, cells, dials }) {
     progress: ({ done, of }) => control.done(done, of),
     unavailable({ group, text }) {
       page.settle(text);
-      control.counting("");
+      endCount();
       control.say(`The ${group} stay as published: ${text}.`);
     },
     broken({ text }) {
-      control.counting("");
       fresh = true;
       publish();
       control.say(`${text}. The page shows the published values; a change of the inputs tries again.`);
@@ -170,15 +186,20 @@ export function begin({ details, control, cells, dials }) {
     done() {
       if (waiting) return;
       page.drawn();
-      control.counting("");
+      endCount();
       control.conclude(describesPage());
     },
   };
 
-  function accept({ inputs }, { scenario, dials: numbers }) {
+  function show(inputs, numbers) {
     shown = inputs;
     standing = numbers;
+    control.stands(standing);
     clearProblems();
+  }
+
+  function accept({ inputs }, { scenario, dials: numbers }) {
+    show(inputs, numbers);
     control.file(scenario);
     address.write(shown, ownStep);
     ownStep = false;
@@ -194,7 +215,7 @@ export function begin({ details, control, cells, dials }) {
     for (const [number, text] of Object.entries(texts)) {
       if (why[number] === "waits") waiting = true;
       const mine = cells.failed(Number(number), why[number] === "failed" ? text : "");
-      if (!mine) page.stay(number, still(text), why[number] === "long" && runLong);
+      page.stay(number, still(mine ? "Your code fails" : text), why[number] === "long" && runLong);
     }
   }
 
@@ -205,7 +226,9 @@ export function begin({ details, control, cells, dials }) {
   function hear(message, wish) {
     told[message.kind]?.(message);
     if (wish && !wish.silent) answers[message.kind]?.(message, wish);
+    if (message.kind === "answered" && !long) endCount();
     if (!["loading", "starting"].includes(message.kind)) control.loading("");
+    watch();
     update();
   }
 

@@ -36,5 +36,5 @@ function begin() {
   const dials = dialsOf(control.fields, want);
   const inputs = address.inputs();
   if (Object.keys(inputs).length) take(inputs);
-  addEventListener("popstate", () => session && take(address.inputs()));
+  address.follow(take);
 }

@@ -184,7 +184,7 @@ def counted(number, one, many=None):
 
 def significant(number, digits):
     """A number as text, rounded to significant digits, thousands grouped; what is exact in fewer keeps fewer."""
-    number = float(number)
+    number = float(number) + 0.0  # no zero is negative
     if math.isnan(number):
         raise UnitError("nan is no number that could be printed")
     if math.isinf(number):

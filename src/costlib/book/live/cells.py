@@ -53,7 +53,12 @@ class Cell:
         try:
             compile(source, "cell", "exec")
             body = ast.parse(source).body
-        except (SyntaxError, ValueError):  # it fails when it is run
+        except (
+            SyntaxError,
+            ValueError,
+            RecursionError,
+            MemoryError,
+        ):  # it fails when it is run; the last two: nested too deeply
             body = []
         names = [_statement(statement) for statement in body]
         _change_in_place(body, names)

@@ -10,10 +10,13 @@ from dataclasses import replace
 from costlib import scenario
 from costlib.book.live import absent, inputs, rendering
 from costlib.book.live.page import Page
-from costlib.book.live.running import Session
+from costlib.book.live.running import Session, said
 from costlib.book.printed import printed
 
 __all__ = ["Kernel", "start", "values", "values_of_each"]
+
+
+UNSTATED = "The edited code does not state it"
 
 
 def start(book, page, emit, folder="."):
@@ -189,29 +192,37 @@ class Kernel:
                 self.emit({"kind": "figure", "key": key, "published": True})
 
     def _emit_figures(self, number, result):
+        pictures = self._rendered(number, self._pictures) if not result.why else ()
+        result = self.own.results[number] if pictures is None else result
         if result.why:
             self._take_back(self.own.cells.all[number].figures)
             self.emit({"kind": "stays", "cell": number, "why": result.why, "text": result.text})
-        for kind, data in result.shown:
-            if kind == "figure":
-                picture = {name: data[name] for name in ("key", "light", "dark", "alt")}
-                picture["caption"] = self.renderer.inline(data["caption"])
-                if self._new(("figure", data["key"]), picture):
-                    self.emit({"kind": "figure", **picture})
+        for picture in pictures or ():
+            if self._new(("figure", picture["key"]), picture):
+                self.emit({"kind": "figure", **picture})
+
+    def _pictures(self, number):
+        figures = [data for kind, data in self.own.results[number].shown if kind == "figure"]
+        names = ("key", "light", "dark", "alt")
+        return [
+            {name: data[name] for name in names} | {"caption": self.renderer.inline(data["caption"])}
+            for data in figures
+        ]
 
     def _emit_numbers(self):
+        tables, outputs = self._shown()
         results = dict(enumerate(self.own.results))
         stays = {n: result.text for n, result in results.items() if result and result.why}
         why = {n: results[n].why for n in stays}
         if self.edited in stays and why[self.edited] == "failed":
             self.emit({"kind": "failed", "cell": self.edited, "text": stays[self.edited]})
         values = self._values()
-        tables, outputs = self._shown()
+        quotes, unprinted = self._quotes(values)
         self.emit(
             {
                 "kind": "numbers",
                 "values": values,
-                "quotes": self._quotes(values),
+                "quotes": quotes,
                 "tables": tables,
                 "outputs": outputs,
                 "figures": [key for number in self.to_draw for key in self.own.cells.all[number].figures],
@@ -219,7 +230,7 @@ class Kernel:
                 "dials": inputs.numbers(self.session.scenario),
                 "stays": stays,
                 "why": why,
-                "values_stay": self._unknown(),
+                "values_stay": self._unknown() | unprinted,
                 "announce": {
                     "values": len(values),
                     "tables": len(tables),
@@ -245,34 +256,50 @@ class Kernel:
             for number in page.cells.stating(self.keys) if name != self.page else range(len(page.results)):
                 result = page.results[number]
                 if result and result.why:
-                    unknown |= dict.fromkeys(page.cells.all[number].keys, result.text)
-        return unknown
+                    unknown |= dict.fromkeys({*page.cells.all[number].keys, *page.own[number].keys}, result.text)
+        gone = {key for number in self.own.edited for key in self.own.own[number].keys} - self.own.values().keys()
+        return dict.fromkeys(gone, UNSTATED) | unknown
 
     def _quotes(self, values):
-        """Texts of what the page quotes and what has changed."""
-        changed = [quote for quote in self.quotes if quote.partition(":")[0] in values]
-        texts = {}
-        for quote in changed:
+        """Texts of what the page quotes and what has changed; and what cannot be quoted so, with the reason."""
+        texts, unprinted = {}, {}
+        for quote in self.quotes:
             key, _, form = quote.partition(":")
-            texts[quote] = printed(values[key], form)
-        return texts
+            if record := self.record(key):
+                try:
+                    text = printed(record, form)
+                except (ValueError, TypeError) as error:  # in another unit than before, or no number any more
+                    unprinted[key] = f"It cannot be quoted here: {error}"
+                    continue
+                if key in values:
+                    texts[quote] = text
+        return texts, unprinted
 
     def _shown(self):
         """Tables and other outputs of the page's cells that it shows otherwise: by key, by cell; None as published."""
         shown = {}
         for number in sorted(self.own.live):
             result = self.own.results[number]
-            if not result or result.why:
-                continue
-            for kind, data in result.shown:
-                if kind == "table":
-                    shown["table", data["key"]] = self.renderer.table(data)
-            if number in self.own.edited or any(kind in ("stream", "plain", "markdown") for kind, _ in result.shown):
-                shown["output", number] = "".join(self._output(*output) for output in result.shown)
+            if result and not result.why:
+                shown |= self._rendered(number, self._tables_and_output) or {}
         for what in [what for what in self.shown if what[0] in ("table", "output") and what not in shown]:
             shown[what] = None
         new = {what: data for what, data in shown.items() if self._new(what, data)}
         return ({name: data for (kind, name), data in new.items() if kind == wanted} for wanted in ("table", "output"))
+
+    def _tables_and_output(self, number):
+        outputs = self.own.results[number].shown
+        shown = {("table", data["key"]): self.renderer.table(data) for kind, data in outputs if kind == "table"}
+        if number in self.own.edited or any(kind in ("stream", "plain", "markdown") for kind, _ in outputs):
+            shown["output", number] = "".join(self._output(*output) for output in outputs)
+        return shown
+
+    def _rendered(self, number, render):
+        """What a cell shows, as HTML; None where its texts cannot be set: then the cell has failed."""
+        try:
+            return render(number)
+        except Exception as error:
+            self.own.results[number] = replace(self.own.results[number], why="failed", text=said(error))
 
     def _output(self, kind, data):
         make = {

@@ -12,7 +12,7 @@ import re
 from costlib.book.printed import printed
 from costlib.units import Quantity
 
-__all__ = ["Renderer", "as_text", "cells_of", "plain", "stream"]
+__all__ = ["Renderer", "as_text", "cells_of", "plain", "shortened", "stream"]
 
 MARKUP = re.compile(r"[\\`*{}\[\]<>$&\"'!\n]|\b_|_\b")  # without these, a text is itself
 APOSTROPHE = re.compile(r"(?<=[^\W_])'(?=[^\W_])")
@@ -117,7 +117,17 @@ def plain(text):
     return _preformatted("text_plain", text)
 
 
+LONGEST = 100_000  # characters of a text that a page shows; a browser takes long to set more
+
+
+def shortened(text):
+    """A text, cut where it is too long for a page, which it says."""
+    rest = len(text) - LONGEST
+    return text if rest <= 0 else f"{text[:LONGEST]}\n… {rest:,} characters more, which this page does not show"
+
+
 def _preformatted(kind, text):
+    text = shortened(text)
     classes = f"output {kind} highlight-myst-ansi notranslate"
     inner = f'<div class="highlight"><pre><span></span>{html.escape(text, quote=False)}</pre></div>'
     return f'<div class="{classes}">{inner}</div>'

@@ -13,9 +13,9 @@ import costlib
 from costlib import book, scenario
 from costlib.book import MIME
 from costlib.book.live import absent, drawing
-from costlib.book.live.rendering import as_text
+from costlib.book.live.rendering import as_text, shortened
 
-__all__ = ["Result", "Session", "run"]
+__all__ = ["Result", "Session", "run", "said"]
 
 KINDS = {mime: kind for kind, mime in MIME.items()}
 
@@ -112,7 +112,7 @@ def _in_place(mapping, key, value):
         yield
     finally:
         if before is None:
-            del mapping[key]
+            mapping.pop(key, None)
         else:
             mapping[key] = before
 
@@ -161,7 +161,7 @@ def run(cell, names, session, draws):
     except absent.Absent as what:
         result.why, result.text = "absent", f"It needs {what}"
     except (Exception, SystemExit) as error:
-        result.why, result.text = "failed", _said(error)
+        result.why, result.text = "failed", said(error)
     session.flush()
     result.shown, result.asked = session.shown, session.asked
     return result
@@ -177,9 +177,13 @@ def _compiled(source):
     return compile(tree, "cell", "exec"), last
 
 
-def _said(error):
+def said(error):
     """An error in a line: of which kind, what it says, and where in the cell."""
-    line, text = getattr(error, "lineno", None), getattr(error, "msg", error)
+    line = getattr(error, "lineno", None)
+    try:
+        text = shortened(str(getattr(error, "msg", error)))
+    except Exception:
+        text = "an error that does not say what it is"
     trace = error.__traceback__
     while trace:
         if trace.tb_frame.f_code.co_filename == "cell":
