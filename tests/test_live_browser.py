@@ -457,10 +457,10 @@ def test_inputs_ahead_in_the_history_are_taken_also_after_a_reload(contexts, add
 
 
 def test_what_was_stopped_is_in_the_address_no_more(contexts, address):
-    reader = Reader(contexts(), address).open("?accelerator=h200-sxm&highlight=decode#decode-floor")
+    reader = Reader(contexts(), address).open("?accelerator=h200-sxm&who=you#decode-floor")
     reader.page.locator(".hardware-stop").click()
     expect(reader.page.locator(".hardware-status")).to_have_text("Stopped. The page shows the published values.")
-    assert reader.page.url.endswith("?highlight=decode#decode-floor")
+    assert reader.page.url.endswith("?who=you#decode-floor")
     reader.page.close()
 
 

@@ -74,7 +74,9 @@ export function begin({ details, control, cells, dials }) {
 
   function endCount() {
     long = false;
+    clearTimeout(quiet);
     control.counting("");
+    control.loading("");
   }
 
   function ask(wish) {
@@ -119,7 +121,6 @@ export function begin({ details, control, cells, dials }) {
   function stop() {
     python.stop();
     endCount();
-    control.loading("");
     fresh = true;
     page.settle("Python was stopped");
     wanted = shown;
