@@ -150,13 +150,13 @@ def parts_of_cells(cells):
     """The parts of the scenario that each cell reads, by way of whatever names."""
     known, found, loading = {}, [], set()
     for cell in cells:
-        parts = set()
+        parts, own = set(), objects(cell.source)
         for statement in statements(cell.source):
-            (read,) = Cell(ast.unparse(statement)).statements
-            of_it = ALL if loads(statement) else parts_read(statement, read.reads | read.later, known)
+            names = Cell(ast.unparse(statement)).names
+            of_it = ALL if loads(statement) else parts_read(statement, names.reads, known)
             parts |= of_it
-            for name in read.writes - read.imports | read.changes:
-                before = frozenset() if name in read.surely else known.get(name, frozenset())
+            for name in changed(statement, names, own):
+                before = frozenset() if name in names.surely else known.get(name, frozenset())
                 known[name] = of_it if before is LOADED else of_it | before
             if ast.unparse(statement) == "case = costlib.load()":
                 known["case"] = LOADED
@@ -165,6 +165,33 @@ def parts_of_cells(cells):
     for number in loading:  # what it has loaded must be up to date for all that read it
         found[number] = found[number].union(*found)
     return found
+
+
+def changed(statement, names, own):
+    """The names that a statement writes, and those of its cell's objects that it changes in place."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return set()
+    return names.writes | {root(node) for node in ast.walk(statement) if changes(node)} & own
+
+
+def objects(source):
+    """The names that a cell gives to anything but modules and what comes out of them."""
+    made = [node for node in ast.parse(source).body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    return Cell(ast.unparse(made)).names.writes - {"case"}
+
+
+def changes(node):
+    """Whether it may change an object in place: by a method, or by what is put into it."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute)
+    return isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
+
+
+def root(node):
+    """The name with which a.b[c].d() begins."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return getattr(node, "id", None)
 
 
 def loads(statement):

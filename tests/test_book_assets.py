@@ -172,3 +172,14 @@ def test_a_cut_wheel_lists_the_fonts_that_it_has():
     cut = zipfile.ZipFile(io.BytesIO(assets.without(content.getvalue(), assets.LEFT_OUT["matplotlib"])))
     assert "matplotlib/mpl-data/fonts/afm/a.afm" not in cut.namelist()
     assert json.loads(cut.read(assets.FONTS)) == {"_version": 330, "afmlist": [], "ttflist": listed["ttflist"]}
+
+
+def test_pyodides_own_list_has_only_what_it_has_to_load_itself(tmp_path):
+    files = [
+        {"file": "openblas-0.3.26.zip", "kind": "zip", "package": "openblas"},
+        {"file": "scipy.whl", "kind": "wheel", "package": "scipy"},
+    ]
+    entry = assets._lock(tmp_path, files)
+    listed = json.loads((tmp_path / entry["file"]).read_text("utf-8"))["packages"]
+    assert listed == {"openblas": assets.PYODIDE["lock"]["packages"]["openblas"]}
+    assert listed["openblas"]["depends"] == []  # else it would ask for what is not listed

@@ -10,16 +10,18 @@ import jupytext
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from reading import replaced
+from watching import pictures
 
 import costlib
 from conftest import BOOK, is_page
 from costlib import book as published
 from costlib import catalog
-from costlib.book.live import absent, inputs
+from costlib.book.live import absent, inputs, rendering
 from costlib.book.live.kernel import Kernel, values
 from costlib.book.live.page import Page
 from costlib.book.live.rendering import Renderer, cells_of
-from costlib.book.live.running import Session
+from costlib.book.live.running import Session, run
 from costlib.cli.show import derived
 from costlib.units import Quantity
 
@@ -106,6 +108,60 @@ def test_changes_one_after_the_other_give_what_each_gives_alone(book, name, brow
             assert shown(page).keys() >= shown(alone).keys()
             for number, found in shown(alone).items():
                 assert found == shown(page)[number], (chosen, number)
+
+
+def run_watched(cells, session):
+    """Run all cells that can run, one after the other; say what they do beyond what their names say."""
+    page, names, could_not, found, held = Page(cells), {}, set(), [], {}
+    for number, cell in enumerate(page.cells.all):
+        if page.cells.needs[number] & could_not:
+            could_not.add(number)
+            continue
+        before = dict(names)
+        result = run(cell, names, session, draws=False)
+        names.pop("__builtins__", None)
+        if result.why:
+            assert result.why != "failed", result.text
+            could_not.add(number)
+            for name in names.keys() - before.keys():
+                del names[name]
+            continue
+        same = {name for name in names if name in before and names[name] is before[name]}
+        shown = pictures(names)
+        found += [f"cell {number} changes {name} in place" for name in same if shown[name] != held[name]]
+        found += [f"cell {number} writes {name} unseen" for name in names.keys() - same - cell.names.writes]
+        found += [f"cell {number} does not write {name}" for name in cell.names.surely - names.keys()]
+        if result.asked and not any(asks for _, asks in cell.statements):
+            found.append(f"cell {number} asks for the scenario unseen")
+        held = shown
+    return found
+
+
+@pytest.mark.parametrize("name", [path.stem for path in PAGES])
+def test_cells_do_only_what_their_names_say(book, name, browser):
+    session = Session()
+    session.scenario, session.long = inputs.load(H200), True
+    with session.around(), replaced():
+        assert run_watched(book["pages"][name]["cells"], session) == []
+
+
+@pytest.mark.parametrize(
+    "bad, said",
+    [
+        ("x.append(1)", "changes x in place"),
+        ("y['x'].append(1)", "changes x in place"),
+        ("f()", "changes x in place"),
+        ("draw.random()", "changes draw in place"),
+        ("exec('new = 1')", "writes new unseen"),
+        ("def g():\n    global new\n    new = 1\ng()", "writes new unseen"),
+        ("scenario = __import__('costlib').load\nscenario()", "asks for the scenario unseen"),
+    ],
+)
+def test_what_names_do_not_say_is_seen(bad, said):
+    good = "import numpy\nx = [1]\ny = {'x': x}\ndef f(z=x):\n    z.append(1)\ndraw = numpy.random.default_rng(1)"
+    session = Session()
+    with session.around():
+        assert any(said in each for each in run_watched(page_of(good, bad)["pages"]["here"]["cells"], session))
 
 
 @pytest.fixture(scope="module")
@@ -271,6 +327,10 @@ def test_what_takes_long_waits_until_it_is_asked_for(reader):
     mine = reader(book)
     assert mine.ask("change", {"workload.turns": "8"})["numbers"]["why"] == {"2": "long", "3": "long"}
     assert mine.ask("run_long")["numbers"]["values"]["more"]["printed"] == "16"
+    assert [m for m in mine.heard if m["kind"] == "progress"] == [
+        {"kind": "progress", "done": 1, "of": 2, "cell": 2},
+        {"kind": "progress", "done": 2, "of": 2, "cell": 3},
+    ]
     assert mine.ask("change", {"workload.turns": "8", "workload.context": "9000 token"})["numbers"]["why"] == {
         "2": "long",
         "3": "long",
@@ -291,6 +351,30 @@ def test_an_edited_cell_runs_with_what_depends_on_it_and_back(reader):
         == "270,000 tokens"
     )
     assert mine.ask("restore", 1)["numbers"]["values"]["more"]["printed"] == "180,000 tokens"
+
+
+SHARED = "grown = [1]"
+GROWS = 'grown.append(2)\nstate("grown", len(grown))'
+DRAWN = 'drawn, ax = axes()\ngrown.append(3)\nfigure("fig", drawn, f"{len(grown)}", "A line.", "A line.")'
+
+
+def test_with_an_edited_cell_all_run_as_if_for_the_first_time(reader):
+    mine = reader(page_of(START, SHARED, "case.workload", DRAWN, 'state("last", len(grown))'))
+    for call in (("edit", 2, GROWS), ("change", {"workload.turns": "8"}), ("change", {"workload.turns": "9"})):
+        heard = mine.ask(*call)
+        assert (
+            heard["figure"]["caption"] == "<strong>3.</strong> A line." if call[0] == "edit" else "figure" not in heard
+        )
+        assert mine.kernel.record("grown")["printed"] == "2" and mine.kernel.record("last")["printed"] == "3"
+
+
+def test_with_an_edited_cell_all_run_again_with_those_that_take_long(reader):
+    book = page_of(START, SHARED, "case.workload", "case.workload", 'state("last", len(grown))')
+    book["pages"]["here"]["cells"][3]["tags"] = ["long"]
+    mine = reader(book)
+    mine.ask("edit", 2, GROWS)
+    assert mine.ask("run_long")["numbers"]["why"] == {}
+    assert mine.kernel.record("last")["printed"] == "2"
 
 
 @pytest.mark.parametrize(
@@ -423,11 +507,11 @@ def test_modules_that_are_not_there_can_be_imported_and_say_so_when_they_are_use
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)
     said, loaded = json.loads(done.stdout or "[]") if done.stdout else ([], done.stderr)
     assert said == [
-        "Absent: a grammar engine, a program for the machine itself",
+        "Absent: llguidance, a native grammar engine",
         "Waiting: simulations",
         "Waiting: simulations",
         "Absent: PostgreSQL, a server",
-        "Absent: llama.cpp, a program for the machine itself",
+        "Absent: llama.cpp, a native program",
         True,
     ], done.stderr
     assert loaded == []
@@ -526,6 +610,16 @@ def test_no_markup_of_html_gets_through(text):
         assert not attributes.get("href", "").startswith("javascript")
 
 
+PIECES = ["a", "8", " ", "_", "'", "é", ".", "(", "*", "{val}`k`", "`c`", "–", "$", "{", "&"]
+
+
+@steady
+@given(some.lists(some.sampled_from(PIECES), max_size=8).map("".join).filter(lambda text: text == text.strip()))
+def test_a_text_without_markup_is_rendered_as_by_what_knows_all_of_myst(text):
+    renderer = Renderer("here", lambda key: None)
+    assert renderer.inline(text) == renderer._fill(rendering._inline(text))
+
+
 @steady
 @given(
     some.lists(some.lists(some.text(alphabet="a|\\` b", max_size=6).map(str.strip), min_size=2, max_size=2), min_size=1)
@@ -542,3 +636,10 @@ def test_html_is_shown_as_text():
     text = '<img src=x onerror="alert(1)"> <b>x</b> [x](javascript:alert(1))'
     rendered = Renderer("here", lambda key: None).inline(text)
     assert rendered.startswith("&lt;img src=x") and "<b>" not in rendered and "href" not in rendered
+
+
+def test_before_the_first_numbers_nothing_is_imported_that_they_do_not_need():
+    code = "import sys, costlib.book.live.kernel; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    late = {"unittest", "pprint", "markdown_it", "mdit_py_plugins", "matplotlib", "IPython"}
+    assert not late & set(done.stdout.split())

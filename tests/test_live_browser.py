@@ -88,7 +88,7 @@ class Reader:
         self.page.locator(f"[name='{key}']").fill(text)
 
     def show_control(self):
-        self.page.evaluate("document.getElementById('hardware').open = true")
+        self.page.evaluate("document.querySelectorAll('#hardware, #hardware details').forEach((e) => (e.open = true))")
 
     def value(self, key):
         return self.page.locator(f"article p data[data-key='{key}']").first
@@ -201,7 +201,7 @@ def test_the_published_inputs_give_the_published_page(context, address, site, na
     assert name in OWN or [text for text in shown if "mine" not in text and "your scenario" not in text] == []
     reader.page.locator("form.hardware-form [type=reset]").evaluate("(button) => button.click()")
     reader.settled()
-    reader.page.evaluate("worker.postMessage({ request: asked + 1, call: 'run_all', given: [] })")
+    reader.page.evaluate("worker.postMessage({ request: ++asked, call: 'run_all', given: [] })")
     reader.settled()
     records = reader.records()
     assert {key: record["printed"] for key, record in records.items()} == {
@@ -288,8 +288,8 @@ def test_a_change_reaches_sentences_boxes_tables_and_figures_and_is_marked(reade
         assert "412" in image.get_attribute("alt")
         assert image.evaluate("(image) => image.decode().then(() => image.naturalWidth)") > 100
     expect(page.locator("#fig-roofline figcaption")).to_contain_text("206")
-    expect(page.locator(".hardware-status")).to_have_text(re.compile(r"\d+ values, \d+ tables and \d+ figures changed"))
-    expect(page.locator("#hardware > summary")).to_contain_text("Accelerator: NVIDIA H200")
+    expect(page.locator(".hardware-status")).to_have_text(re.compile(r"\d+ values, \d+ tables and \d+ figures differ"))
+    expect(page.locator("#hardware > summary")).to_contain_text("Yours: NVIDIA H200")
 
 
 def test_what_was_published_is_told_on_hovering_and_on_focus_until_escape(reader):
@@ -459,7 +459,9 @@ def test_inputs_ahead_in_the_history_are_taken_also_after_a_reload(contexts, add
 def test_what_was_stopped_is_in_the_address_no_more(contexts, address):
     reader = Reader(contexts(), address).open("?accelerator=h200-sxm&who=you#decode-floor")
     reader.page.locator(".hardware-stop").click()
-    expect(reader.page.locator(".hardware-status")).to_have_text("Stopped. The page shows the published values.")
+    expect(reader.page.locator(".hardware-status")).to_have_text(
+        "Python is stopped. The page shows the published values."
+    )
     assert reader.page.url.endswith("?who=you#decode-floor")
     reader.page.close()
 
@@ -571,6 +573,22 @@ def test_a_cell_is_edited_and_run_with_the_pages_state_and_restored(reader):
     assert reader.article() == before
 
 
+def test_a_restored_cell_shows_what_was_published_or_the_readers_inputs_give(reader):
+    reader.choose(accelerator="h200-sxm")
+    before = reader.settled().drawn().article()
+    cell = reader.page.locator("div.cell.cell-1")
+    for name, text in (("Edit", None), ("Run", "print('mine')"), ("Restore", None)):
+        if text:
+            cell.locator("textarea").fill(text)
+        cell.get_by_role("button", name=f"{name} code cell").evaluate("(button) => button.click()")
+        if name != "Edit":
+            reader.settled()
+        if name == "Run":
+            expect(cell.locator(".cell_output")).to_have_text("mine")
+    expect(cell.locator(".cell_output .stated")).to_be_visible()
+    assert reader.article() == before
+
+
 def test_an_error_of_the_readers_code_stands_below_the_cell(reader):
     cell = edit(reader, "ridge-point", "1 / 0")
     expect(cell.locator(".live-failed")).to_contain_text("ZeroDivisionError")
@@ -647,7 +665,7 @@ def test_code_that_never_ends_is_told_of_and_stopped(contexts, address):
     reader.choose(accelerator="l4")
     expect(elapsed).to_have_text(re.compile(r"\d+ s"))
     reader.page.locator(".hardware-stop").click()
-    expect(status).to_have_text("Stopped. The page shows the published values.")
+    expect(status).to_have_text("Python is stopped. The page shows the published values.")
     reader.choose(accelerator="h200-sxm")
     reader.settled()
     expect(reader.value("output-input-ratio")).to_have_text("206")
@@ -672,7 +690,7 @@ def test_cells_that_take_long_wait_until_they_are_asked_for(contexts, address):
     reader.until("heard.some(({ kind, group }) => kind === 'numbers') && asked > 1")
     expect(reader.page.locator(".hardware-elapsed")).to_have_text(re.compile(r"\d+ s"))
     reader.page.locator(".hardware-stop").click()
-    expect(reader.page.locator(".hardware-status")).to_contain_text("Stopped.")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("Python is stopped.")
     reader.page.close()
 
 
@@ -691,7 +709,7 @@ def test_stopping_ends_python_and_the_next_use_starts_it_again(contexts, address
     expect(reader.value("output-input-ratio")).to_have_text("206")
     reader.page.locator(".hardware-stop").click()
     expect(reader.value("output-input-ratio")).to_have_text("206")
-    expect(reader.page.locator(".hardware-status")).to_contain_text("changed")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("differ")
     assert not reader.page.locator(".live-waits").count()
     reader.choose(accelerator="l4")
     reader.settled()
@@ -720,6 +738,29 @@ def test_where_a_file_cannot_be_loaded_the_page_stays_published_and_says_so(cont
     reader.choose(accelerator="h200-sxm")
     expect(reader.page.locator(".hardware-status")).to_contain_text("The page shows the published values")
     assert reader.article() == before
+
+
+@pytest.mark.parametrize("file", ["manifest.json", "book.json", "pint-*", "pyodide.asm.wasm", "python_stdlib.zip"])
+def test_where_a_file_is_half_there_the_page_stays_published_and_says_so(context, address, file):
+    def half(route):
+        answer = route.fetch()
+        route.fulfill(headers=answer.headers, body=answer.body()[: len(answer.body()) // 2])
+
+    context.route(f"**/_static/live/{file}", half)
+    reader = Reader(context, address).open()
+    before = reader.article()
+    reader.choose(accelerator="h200-sxm")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("The page shows the published values")
+    assert reader.article() == before
+
+
+def test_a_server_that_does_not_know_webassembly_will_do(context, address):
+    def plain(route):
+        route.fulfill(content_type="text/plain", body=route.fetch().body())
+
+    context.route("**/_static/live/*.wasm", plain)
+    reader = Reader(context, address).open("?accelerator=h200-sxm")
+    expect(reader.value("output-input-ratio")).to_have_text("206")
 
 
 def test_without_the_figures_files_numbers_are_computed_and_figures_say_that_they_are_published(context, address):

@@ -115,6 +115,7 @@ runtime = "19.3 GB"
 prompt = 30011
 output = 307
 context = 32771
+observation = 8209
 batch = 61
 token_rate = "41 token/s/sequence"
 start_rate = "1.9 sequence/s"

@@ -32,7 +32,7 @@ function cell(number, element, code, on) {
   const published = { nodes: [...pre.childNodes], text: trimmed(pre.textContent) };
   const bar = document.createElement("div");
   bar.className = "live-cell-bar";
-  const [edit, run, restore] = ["Edit", "Run", "Restore"].map((name) => button(name, number));
+  const [edit, run, restore] = ["Edit", "Run", "Restore"].map((text) => button(text, number));
   run.hidden = restore.hidden = true;
   bar.append(edit, run, restore);
   code.append(bar);
@@ -58,7 +58,7 @@ function cell(number, element, code, on) {
     });
     pre.hidden = true;
     pre.after(writing);
-    edit.textContent = "Leave";
+    name(edit, "Cancel", number);
     run.hidden = false;
     writing.focus();
   }
@@ -67,7 +67,7 @@ function cell(number, element, code, on) {
     writing?.remove();
     writing = null;
     pre.hidden = false;
-    edit.textContent = "Edit";
+    name(edit, "Edit", number);
     run.hidden = true;
     edit.focus({ preventScroll: true });
   }
@@ -107,7 +107,7 @@ function cell(number, element, code, on) {
     if (!text) return;
     const told = document.createElement("pre");
     told.className = "live-failed";
-    told.textContent = text;
+    told.textContent = `${text}\nWhat the cell shows is the published run.`;
     element.append(told);
   }
 
@@ -116,12 +116,16 @@ function cell(number, element, code, on) {
 
 const trimmed = (text) => text.replace(/\n$/, "");
 
-function button(name, number) {
+function button(text, number) {
   const made = document.createElement("button");
   made.type = "button";
-  made.textContent = name;
-  made.setAttribute("aria-label", `${name} code cell ${number + 1}`);
+  name(made, text, number);
   return made;
+}
+
+function name(button, text, number) {
+  button.textContent = text;
+  button.setAttribute("aria-label", `${text} code cell ${number + 1}`);
 }
 
 /** A field for plain text that looks like the code, as high as its lines. */
@@ -134,7 +138,7 @@ function editor(source, number, { fontSize, lineHeight }) {
   area.wrap = "off";
   Object.assign(area.style, { fontSize, lineHeight });
   area.setSelectionRange(0, 0);
-  area.setAttribute("aria-label", `Source of code cell ${number + 1}. Control Enter runs it, Escape leaves.`);
+  area.setAttribute("aria-label", `Source of code cell ${number + 1}. Control Enter runs it, Escape gives it up.`);
   const fit = () => (area.rows = area.value.split("\n").length);
   area.addEventListener("input", fit);
   fit();

@@ -84,6 +84,8 @@ export function controlOf(control, on) {
     problems(found) {
       for (const field of fields) {
         const text = found[field.name];
+        const folded = field.closest("details:not([open])");
+        if (text && folded) folded.open = true;
         document.getElementById(`problem-${field.name}`).value = text ?? "";
         if (text) field.setAttribute("aria-invalid", "true");
         else field.removeAttribute("aria-invalid");
@@ -110,20 +112,26 @@ export function controlOf(control, on) {
       if (!label) return;
       say(label);
       const begun = Date.now();
+      progress.removeAttribute("value");
       const tell = () => {
         progress.hidden = false;
-        progress.removeAttribute("value");
         elapsed.textContent = ` ${Math.round((Date.now() - begun) / 1000)} s`;
       };
       counting = setInterval(tell, 1000);
+    },
+
+    /** How many steps of what goes on are done. */
+    done(count, of) {
+      Object.assign(progress, { max: of, value: count });
     },
 
     /** What the page shows now. */
     shows({ inputs, running, yours }) {
       const named = Object.entries(inputs).map(([key, text]) => {
         const field = fields.find(({ name }) => name === key);
-        const chosen = field?.selectedOptions?.[0]?.text;
-        return `${field?.labels[0].textContent ?? key}: ${chosen || text}`;
+        if (!key.includes(".")) return field?.selectedOptions[0]?.text || text;
+        const label = field?.labels[0].textContent ?? key;
+        return `${label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())} ${text}`;
       });
       summary.querySelector(".live-inputs")?.remove();
       if (named.length) summary.append(inputsOf(named.join(", ")));
@@ -143,6 +151,6 @@ export function controlOf(control, on) {
 function inputsOf(text) {
   const words = document.createElement("span");
   words.className = "live-inputs";
-  words.textContent = ` Yours: ${text}`;
+  words.textContent = `. Yours: ${text}`;
   return words;
 }

@@ -33,7 +33,7 @@ export function dialsOf(fields, want) {
     if (field?.dataset.step) made.push(dial(data.parentElement, data, field, want));
   }
   return {
-    /** The page shows these numbers now, by field, whatever was asked for: dials say what their values say. */
+    /** The page shows this now, whatever was asked for: numbers by field, in its unit; published ones are left out. */
     settle: (numbers) => made.forEach((tell) => tell(numbers)),
   };
 }

@@ -31,10 +31,6 @@ function restore(element) {
   }
 }
 
-function restoreAll(element) {
-  for (const each of [...kept.keys()].reverse()) if (element.contains(each)) restore(each);
-}
-
 /** The published page, to the last node. */
 export function reset() {
   article.querySelectorAll(".live-added").forEach((each) => each.remove());
@@ -129,18 +125,23 @@ function showBox(box, record) {
   const stated = box.querySelector(".source");
   box.querySelector(".live-was")?.remove();
   const changed = putText(value, record.printed);
-  if (changed) value.after(addition("span", "live-was", ` published: ${published(value)}`));
+  if (changed) value.after(addition("span", "live-was", `, published: ${published(value)}`));
   if (!stated) return;
   restore(stated);
   if (!changed) return;
   keep(stated); // its tick speaks of the published value
-  stated.textContent = ` for the published inputs, ${stated.textContent.replace(/^\s*[✓✗]?\s*/, "")}`;
+  stated.textContent = `for the published inputs, ${stated.textContent.replace(/^\s*[✓✗]?\s*/, "")}`;
 }
 
-/** A table as the kernel tells it; as published where it tells none. */
-function showTable(table, told) {
-  if (!told) return restoreAll(table);
-  const { caption, head, rows } = told;
+function restoreWhole(element) {
+  restore(element);
+  [...element.children].forEach(restoreWhole);
+}
+
+/** A table as Python has it; null is the published one. */
+function showTable(table, content) {
+  if (!content) return restoreWhole(table);
+  const { caption, head, rows } = content;
   const body = table.tBodies[0];
   restore(body);
   put(table.querySelector(".caption-text"), caption);
@@ -169,13 +170,18 @@ function showHead(line, head) {
   line.innerHTML = head.map((cell) => `<th class="head live-changed">${cell}</th>`).join("");
 }
 
-/** What a cell printed; as published where the kernel tells nothing. Values, tables and figures among its outputs have
- * places of their own. */
+const OWN_PLACES = ".stated, figure, :has(table[id])";
+
+/** What a cell printed; null is what was published. Values, tables and figures among it have places of their own. */
 function showOutput(number, html) {
   const cell = cellOf(number);
   const place = cell.querySelector(".cell_output") ?? cell.appendChild(addition("div", "cell_output"));
   restore(place);
-  if (html === null) return restoreAll(place);
+  if (html === null) {
+    [...place.children].filter((each) => !each.matches(OWN_PLACES)).forEach(restoreWhole);
+    if (place.matches(".live-added")) place.remove();
+    return;
+  }
   const fresh = [...parsed(html).children];
   const now = [...place.children].filter((each) => !each.matches(".live-added"));
   const names = (outputs) => outputs.map((each) => (each.id || each.querySelector("table[id]")?.id) ?? "").join("|");
@@ -186,7 +192,7 @@ function showOutput(number, html) {
     return;
   }
   now.forEach((output, i) => {
-    if (!output.matches(".stated, figure, :has(table[id])")) put(output, fresh[i].innerHTML);
+    if (!output.matches(OWN_PLACES)) put(output, fresh[i].innerHTML);
   });
 }
 
@@ -275,7 +281,7 @@ export function wait(keys) {
 export function settle(why) {
   for (const figure of article.querySelectorAll("figure.live-waits")) {
     showFigure({ key: figure.id, published: true });
-    figure.prepend(addition("p", "live-note", `This figure still shows the published run: ${why}.`));
+    figure.prepend(addition("p", "live-note", `This figure still shows the published run. ${why}.`));
   }
 }
 
@@ -292,6 +298,7 @@ export function stay(number, text, run) {
   const output = cellOf(number)?.querySelector(".cell_output");
   if (!output) return;
   output.querySelectorAll("figure.live-waits").forEach(({ id }) => showFigure({ key: id, published: true }));
+  output.querySelector(":scope > .live-note")?.remove();
   const made = addition("p", "live-note", text);
   if (run) {
     const button = made.appendChild(document.createElement("button"));

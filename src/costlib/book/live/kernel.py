@@ -111,9 +111,11 @@ class Kernel:
         self.edit(cell, self.book["pages"][self.page]["cells"][cell]["source"], figures_first)
 
     def run_long(self, figures_first=()):
-        """Run the cells that take long."""
+        """Run the cells that take long; after each cell, say how far it is."""
         self.session.long = True
+        self.session.progress = self._progress
         self._again("long", figures_first)
+        self.session.progress = None
 
     def run_all(self):
         """Run also the cells that do not depend on the scenario: to see that they give what is published."""
@@ -124,6 +126,9 @@ class Kernel:
         """Run what waited for the files of a group, which are there now."""
         absent.arrived(group, [names for page in self.pages.values() for names in page.namespaces()])
         self._again("waits", figures_first)
+
+    def _progress(self, done, of, cell):
+        self.emit({"kind": "progress", "done": done, "of": of, "cell": cell})
 
     def _again(self, reason, figures_first):
         for page in self.pages.values():
@@ -222,7 +227,7 @@ class Kernel:
                 "outputs": outputs,
                 "figures": [key for number in self.to_draw for key in self.own.cells.all[number].figures],
                 "scenario": inputs.scenario_text(self.given),
-                "dials": inputs.dialled(self.session.scenario),
+                "dials": inputs.numbers(self.session.scenario),
                 "stays": stays,
                 "why": why,
                 "values_stay": self._unknown() | unprinted,

@@ -1,11 +1,8 @@
 """The cells of one page, run as a notebook runs them, but only those that have to be."""
 
-from collections import Counter
-
 from costlib.book.live import absent
 from costlib.book.live.cells import Cell, Cells
 from costlib.book.live.running import Result, run
-from costlib.book.live.sameness import same
 
 __all__ = ["Page"]
 
@@ -17,29 +14,25 @@ class Page:
     """The cells of a page, with what each of them gave its names.
 
     Any cell can be run as if all before it had just run: the names are laid out
-    anew, from the first cell up to this one, from what each gave them. What a
-    cell has done stands as long as the names that it uses stand for the same.
+    anew, from the first cell up to this one, from what each gave them. Where the
+    scenario changes, the cells that it reaches run again; what the others gave stands.
+    With a cell of the reader's among them all run again, in a row, after any change.
 
     Parameters
     ----------
     cells : list of dict
         Of each the source and the tags.
-    tested : bool
-        Whether the tests have seen that no function which the cells call changes an object of another cell.
     """
 
-    def __init__(self, cells, tested=True):
-        self.own = [Cell(cell["source"], cell["tags"], tested) for cell in cells]
+    def __init__(self, cells):
+        self.own = [Cell(cell["source"], cell["tags"]) for cell in cells]
         self.edited = {}
         self.names = {}
         self._set_up()
 
     def _set_up(self):
-        cells = [self.edited.get(number, cell) for number, cell in enumerate(self.own)]
-        self.cells = Cells(cells)
-        self.results = [None] * len(cells)  # None where a cell has not run, or may have to run again
-        self.before = {}  # what the latter did before
-        self.given = Counter()  # how often a cell gave something else to a name, or to all of its names: to None
+        self.cells = Cells([self.edited.get(number, cell) for number, cell in enumerate(self.own)])
+        self.results = [None] * len(self.own)  # None where a cell is yet to run
 
     # ------------------------------------------------------------ what makes cells run again
 
@@ -47,41 +40,26 @@ class Page:
         """Put other source into a cell, or its own back. All cells are to be run again."""
         self.edited.pop(number, None)
         if source != self.own[number].source:
-            self.edited[number] = Cell(source, self.own[number].tags, strange=True)
+            self.edited[number] = Cell(source, self.own[number].tags)
         self._set_up()
 
     def forget_scenario(self):
-        """What depends on the scenario may have to run again."""
-        if self.cells.unclear:
-            self._set_up()
-            return
-        again = self.cells.to_run({number for number, cell in enumerate(self.cells.all) if cell.loads} | self._asked())
-        for number in again:
-            if self.results[number]:
-                self.before[number] = self.results[number]
-            self.results[number] = None
-        for number in again:
-            if self.cells.remakes[number]:  # objects that are changed in place are made anew
-                for each in {number} | self.cells.remakes[number]:
-                    self.before.pop(each, None)
+        """Have what depends on the scenario run again, but for what would be looked for in vain once more."""
+        self._forget(n for n in self.live if self.results[n] and self.results[n].why != "absent")
 
     def forget(self, reason):
-        """What could not be run for this reason is to be tried again."""
-        for number, result in enumerate(self.results):
-            if result and reason in (result.why, result.undrawn):
-                self.results[number] = None
+        """Have what could not be run for this reason run again."""
+        self._forget(n for n, result in enumerate(self.results) if result and reason in (result.why, result.undrawn))
 
-    def _asked(self):
-        """Cells that were seen to ask for the scenario."""
-        known = [*enumerate(self.results), *self.before.items()]
-        return {number for number, result in known if result and result.asked}
+    def _forget(self, numbers):
+        numbers = set(numbers)
+        for number in range(len(self.results)) if numbers and self.edited else numbers:
+            self.results[number] = None
 
     @property
     def live(self):
         """Cells that may show something else than what is published."""
-        if self.cells.unclear:
-            return set(range(len(self.results)))
-        return self.cells.asking({*self.edited, *(n for n in self._asked() if not self.cells.all[n].loads)})
+        return set(range(len(self.results))) if self.edited else self.cells.live
 
     # ------------------------------------------------------------ what there is
 
@@ -96,8 +74,7 @@ class Page:
 
     def namespaces(self):
         """The page's names, and what each cell gave them."""
-        known = [*self.results, *self.before.values()]
-        return [self.names, *(result.names for result in known if result)]
+        return [self.names, *(result.names for result in self.results if result)]
 
     # ------------------------------------------------------------ running
 
@@ -109,7 +86,7 @@ class Page:
         wanted : set of int
         session : Session
         """
-        self._run(set(range(len(self.results))) if self.cells.unclear else self.cells.slice(wanted), session)
+        self._run(self.live if self.edited else self.cells.slice(wanted), session)
 
     def draw(self, number, session):
         """Run a cell and draw its figures, unless they are drawn and stand. Says what became of it.
@@ -127,95 +104,65 @@ class Page:
         if plain and (plain.drawn or plain.why):
             return plain
         again = {number}
-        if plain and self.cells.remakes[number]:  # it has changed objects in place, and would once more
-            again = self.cells.to_run({number})
+        if self.edited and not absent.waits("figures"):
+            again = self.live
         for each in again:
             self.results[each] = None
-        self._run(self.cells.slice(again), session, number)
+        self._run(self.cells.slice(again), session, again)
         result = self.results[number]
         if result.why and plain:  # what it computes is known, if not its figure
             plain.undrawn, plain.drawn = result.why, True
             self.results[number] = plain
         return result
 
-    def _run(self, needed, session, drawn=None):
-        to_run = {number for number in needed if self.results[number] is None}
+    def _run(self, needed, session, drawn=()):
+        to_run = sorted(number for number in needed if self.results[number] is None)
         self.names.clear()
         self.names["__name__"] = "__main__"
-        for number in range(max(to_run, default=-1) + 1):
+        for number in range(to_run[-1] + 1 if to_run else 0):
             if number in to_run:
-                draws = number == drawn or (number in self.edited and not absent.waits("figures"))
-                self._do(number, session, draws)
-            self._lay_out(number)
-
-    def _do(self, number, session, draws):
-        """Run a cell, unless it would do what it did before."""
-        before, uses = self.before.pop(number, None), self._uses(number)
-        if before and before.why == "absent":  # it would be looked for in vain again
-            self.results[number] = before
-            return
-        if before and before.uses == uses and not before.asked and before.drawn >= draws and before.why not in PASSING:
-            self.results[number] = before
-            return
-        result = self.results[number] = self._attempt(number, session, draws)
-        result.uses = uses
-        if before is None or before.why or result.why or before.left != result.left:
-            self.given[number, None] += 1
-            return
-        imported = self.cells.all[number].imports
-        for name, value in result.names.items():
-            known = name in before.names
-            if not known or not (name in imported or same(before.names[name], value)):
-                self.given[number, name] += 1
-
-    def _uses(self, number):
-        """What stands behind the names that a cell uses: as long as it is equal, so are they."""
-        return [
-            (writer, name, self.given[writer, None], self.given[writer, name])
-            for name, writers in self.cells.sources[number].items()
-            for writer in writers
-        ]
+                draws = number in drawn or (number in self.edited and not absent.waits("figures"))
+                self.results[number] = self._attempt(number, session, draws)
+                if session.progress:
+                    session.progress(to_run.index(number) + 1, len(to_run), number)
+            if not self.edited:
+                self._lay_out(number)
 
     def _attempt(self, number, session, draws):
         cell = self.cells.all[number]
         for before in sorted(self.cells.needs[number]):
-            if self.results[before] and self.results[before].why:
+            if self.results[before].why:
                 return Result(why=self.results[before].why, text=_passed_on(self.results[before].text))
         if cell.long and not session.long:
             return Result(why="long", text=LONG)
-        if draws and absent.waits("figures"):
+        if draws and cell.draws and absent.waits("figures"):
             return Result(why="waits", text=absent.WAITS)
-        spared = self._spared(number)
-        before = {name: self.names.pop(name) for name in spared if name in self.names}
+        return run(cell, self.names, session, draws) if self.edited else self._run_alone(number, session, draws)
+
+    def _run_alone(self, number, session, draws):
+        """Run a cell, and keep what it gave its names."""
+        cell = self.cells.all[number]
+        aside = {name: self.names.pop(name) for name in self._spared(number) if name in self.names}
         result = run(cell, self.names, session, draws)
-        if result.why:
-            return result
-        if cell.unclear:
-            result.names = dict(self.names)
-            return result
-        result.names = {name: self.names[name] for name in cell.writes if name in self.names}
-        result.left = {name for name in spared if name not in self.names}
-        self.names.update({name: before[name] for name in result.left if name in before})
+        result.names = {name: self.names[name] for name in cell.names.writes if name in self.names}
+        for name, value in aside.items():
+            self.names.setdefault(name, value)
         return result
 
     def _spared(self, number):
         """Names that a cell may or may not write, and does not read: whether it did, one sees by taking them away."""
-        cell = self.cells.all[number]
-        return cell.writes - cell.surely - self.cells.sources[number].keys()
+        names = self.cells.all[number].names
+        return names.writes - names.surely - self.cells.reads[number]
 
     def _lay_out(self, number):
         """Give the names what a cell gave them; none where it could not run, so that nobody takes an older one."""
-        result, cell = self.results[number], self.cells.all[number]
+        cell, result = self.cells.all[number], self.results[number]
         if result is None:
             return
-        if cell.unclear and not result.why:
-            self.names.clear()
-        for name in cell.writes - result.left - result.names.keys():
+        given = {} if result.why else result.names
+        for name in cell.names.writes - given.keys() - (set() if result.why else self._spared(number)):
             self.names.pop(name, None)
-        self.names.update(result.names)
-
-
-PASSING = ("long", "waits")  # reasons that do not last
+        self.names.update(given)
 
 
 def _passed_on(text):

@@ -7,19 +7,16 @@ since the published page has the links already.
 
 import functools
 import html
-import pprint
 import re
-
-from markdown_it import MarkdownIt
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.myst_role import myst_role_plugin
 
 from costlib.book.printed import printed
 from costlib.units import Quantity
 
 __all__ = ["Renderer", "as_text", "cells_of", "plain", "shortened", "stream"]
 
-MARKUP = re.compile(r"[\\`*_{}\[\]<>$&\"'!\n]")  # without these, a text is itself
+MARKUP = re.compile(r"[\\`*{}\[\]<>$&\"'!\n]|\b_|_\b")  # without these, a text is itself
+APOSTROPHE = re.compile(r"(?<=[^\W_])'(?=[^\W_])")
+QUOTE = re.compile(r"\{val\}`([^`\n]+)`")
 
 
 class Renderer:
@@ -39,9 +36,13 @@ class Renderer:
 
     def inline(self, text):
         """Text of one line."""
-        if not MARKUP.search(text):
-            return html.escape(text)
-        return self._fill(_inline(text))
+        # Most have no markup but quoted values, and are spared what knows all of MyST: loading it takes long.
+        pieces = QUOTE.split(text)
+        pieces[::2] = [APOSTROPHE.sub("’", piece) for piece in pieces[::2]]
+        if any(MARKUP.search(piece) for piece in pieces[::2]):
+            return self._fill(_inline(text))
+        pieces[1::2] = map(self.value, pieces[1::2])
+        return "".join(pieces)
 
     def block(self, text):
         """Paragraphs, lists and tables."""
@@ -134,6 +135,11 @@ def _preformatted(kind, text):
 
 @functools.cache
 def _markdown():
+    # Not before there is something to render: they take a tenth of the time to a page's first numbers.
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+    from mdit_py_plugins.myst_role import myst_role_plugin
+
     parser = MarkdownIt("commonmark", {"html": False, "typographer": True}).enable(["smartquotes", "table"])
     parser.use(myst_role_plugin).use(dollarmath_plugin, allow_labels=False, double_inline=True)
     for name, rule in {
@@ -181,4 +187,6 @@ def as_text(value):
     """A value as a notebook prints it."""
     if isinstance(value, Quantity):
         return f"{value:~P}"
+    import pprint  # seldom needed, and the first numbers wait for it
+
     return pprint.pformat(value)

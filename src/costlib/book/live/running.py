@@ -8,7 +8,6 @@ import os
 import sys
 from dataclasses import dataclass, field
 from types import ModuleType
-from unittest import mock
 
 import costlib
 from costlib import book, scenario
@@ -33,11 +32,9 @@ class Result:
     shown: list = field(default_factory=list)
     why: str = ""
     text: str = ""
-    left: set = field(default_factory=set)  # names that it might have written, and did not
     asked: bool = False  # for the scenario
     drawn: bool = False  # whether its figures were, or could not be: for the reason ``undrawn``
     undrawn: str = ""
-    uses: list = field(default_factory=list)  # what stood behind the names that it used
 
 
 class Session:
@@ -50,6 +47,7 @@ class Session:
         self.scenario = None
         self.file = ""  # the reader's, empty without one
         self.long = False  # whether cells that take long are run
+        self.progress = None  # called after each cell: how many are done, of how many, and which it was
         self.draws = False
         self.shown = []
         self.asked = False
@@ -64,9 +62,10 @@ class Session:
         with (
             _in_place(sys.modules, "IPython.display", display),
             _in_place(os.environ, scenario.VARIABLE, self.file),
-            mock.patch.multiple(book, axes=self.axes, figure=self.figure),
-            mock.patch.object(costlib, "load", self.load),
-            mock.patch.object(scenario, "load", self.load),
+            _in_place(vars(book), "axes", self.axes),
+            _in_place(vars(book), "figure", self.figure),
+            _in_place(vars(costlib), "load", self.load),
+            _in_place(vars(scenario), "load", self.load),
             contextlib.redirect_stdout(self.printed),
         ):
             yield

@@ -57,12 +57,12 @@ class Group:
 GROUPS = {
     "core": Group("Python", tuple(PYODIDE["core"])),
     "numbers": Group(
-        "units and the book's library",
+        "the book's library",
         (
             "numpy",  # before pint, which decides as it is imported whether it knows arrays
             *("typing-extensions", "platformdirs", "flexcache", "flexparser", "pint"),
             *("mdurl", "markdown-it-py", "mdit-py-plugins"),
-            *("costlib", "book"),
+            "costlib",
         ),
         spared=("numpy",),
     ),
@@ -205,15 +205,7 @@ def library(root):
     return builder.wheel_filename, content.getvalue()
 
 
-def book_files(root):
-    """The files that cells of the pages open, as an archive to unpack where pages run."""
-    book = Path(root) / "book"
-    files = [book / "stated-values.csv", *book.glob("configs/*.json"), *book.glob("samples/*.json")]
-    files += book.glob("samples/*.log")
-    return "book.zip", _archive({file.relative_to(book).as_posix(): file.read_bytes() for file in sorted(files)})
-
-
-BUILT = {"costlib": library, "book": book_files}
+BUILT = {"costlib": library}
 
 
 # ---------------------------------------------------------------- into the site
@@ -285,27 +277,8 @@ def _write(folder, file, content, kind):
 
 
 def _lock(folder, files):
-    """Pyodide's own list of packages, with none that the site does not have."""
-    packages, shipped = {}, {file["package"] for file in files}
-    for file in files:
-        if file["kind"] == "wheel" or file["package"] in PYODIDE["lock"]["packages"]:
-            known = PYODIDE["lock"]["packages"].get(file["package"]) or _entry(file)
-            depends = [name for name in known["depends"] if name in shipped]
-            now = {"file_name": file["file"], "sha256": file["sha256"], "depends": depends}
-            packages[file["package"]] = known | now
+    """Pyodide's own list of packages, of those only that it has to load itself: shared libraries."""
+    known = PYODIDE["lock"]["packages"]
+    packages = {file["package"]: known[file["package"]] for file in files if file["kind"] == "zip"}
     content = json.dumps({"info": PYODIDE["lock"]["info"], "packages": packages}, indent=1).encode()
     return _write(folder, "pyodide-lock.json", content, "core") | {"package": "pyodide-lock.json"}
-
-
-def _entry(file):
-    """A wheel of pure Python, in the words of Pyodide's list."""
-    name, version = file["file"].split("-")[:2]
-    return {
-        "name": file["package"],
-        "version": version,
-        "imports": [name],
-        "depends": [],
-        "install_dir": "site",
-        "package_type": "package",
-        "unvendored_tests": False,
-    }
