@@ -181,15 +181,15 @@ def objects(source):
 
 
 def changes(node):
-    """Whether it may change an object in place: by a method, or by what is put into it."""
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Attribute)
+    """Whether it changes an object in place: by a method that is called for nothing else, or by what is put into it."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)
     return isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
 
 
 def root(node):
     """The name with which a.b[c].d() begins."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+    while isinstance(node, ast.Expr | ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return getattr(node, "id", None)
 

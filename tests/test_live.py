@@ -16,7 +16,7 @@ from watching import pictures
 import costlib
 from conftest import BOOK, is_page
 from costlib import book as published
-from costlib import catalog
+from costlib import catalog, scenario
 from costlib.book.live import absent, inputs, rendering
 from costlib.book.live.kernel import Kernel, values
 from costlib.book.live.page import Page
@@ -138,9 +138,11 @@ def run_watched(cells, session):
 
 
 @pytest.mark.parametrize("name", [path.stem for path in PAGES])
-def test_cells_do_only_what_their_names_say(book, name, browser):
+def test_cells_do_only_what_their_names_say(book, name, browser, tmp_path):
+    (tmp_path / inputs.FILE).write_text(inputs.scenario_text(H200), encoding="utf-8")
     session = Session()
-    session.scenario, session.long = inputs.load(H200), True
+    session.scenario, session.long = scenario.load(tmp_path / inputs.FILE), True
+    session.file = session.scenario.file
     with session.around(), replaced():
         assert run_watched(book["pages"][name]["cells"], session) == []
 

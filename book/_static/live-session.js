@@ -114,8 +114,7 @@ export function begin({ details, control, cells, dials }) {
     page.reset();
     clearProblems();
     control.file("");
-    shown = standing = {};
-    control.stands(standing);
+    show({}, {});
     dials.settle(standing);
   }
 
@@ -193,11 +192,15 @@ export function begin({ details, control, cells, dials }) {
     },
   };
 
-  function accept({ inputs }, { scenario, dials: numbers }) {
+  function show(inputs, numbers) {
     shown = inputs;
     standing = numbers;
     control.stands(standing);
     clearProblems();
+  }
+
+  function accept({ inputs }, { scenario, dials: numbers }) {
+    show(inputs, numbers);
     control.file(scenario);
     address.write(shown, ownStep);
     ownStep = false;
