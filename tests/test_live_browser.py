@@ -459,7 +459,9 @@ def test_inputs_ahead_in_the_history_are_taken_also_after_a_reload(contexts, add
 def test_what_was_stopped_is_in_the_address_no_more(contexts, address):
     reader = Reader(contexts(), address).open("?accelerator=h200-sxm&who=you#decode-floor")
     reader.page.locator(".hardware-stop").click()
-    expect(reader.page.locator(".hardware-status")).to_have_text("Stopped. The page shows the published values.")
+    expect(reader.page.locator(".hardware-status")).to_have_text(
+        "Python is stopped. The page shows the published values."
+    )
     assert reader.page.url.endswith("?who=you#decode-floor")
     reader.page.close()
 
@@ -663,7 +665,7 @@ def test_code_that_never_ends_is_told_of_and_stopped(contexts, address):
     reader.choose(accelerator="l4")
     expect(elapsed).to_have_text(re.compile(r"\d+ s"))
     reader.page.locator(".hardware-stop").click()
-    expect(status).to_have_text("Stopped. The page shows the published values.")
+    expect(status).to_have_text("Python is stopped. The page shows the published values.")
     reader.choose(accelerator="h200-sxm")
     reader.settled()
     expect(reader.value("output-input-ratio")).to_have_text("206")
@@ -736,6 +738,29 @@ def test_where_a_file_cannot_be_loaded_the_page_stays_published_and_says_so(cont
     reader.choose(accelerator="h200-sxm")
     expect(reader.page.locator(".hardware-status")).to_contain_text("The page shows the published values")
     assert reader.article() == before
+
+
+@pytest.mark.parametrize("file", ["manifest.json", "book.json", "pint-*", "pyodide.asm.wasm", "python_stdlib.zip"])
+def test_where_a_file_is_half_there_the_page_stays_published_and_says_so(context, address, file):
+    def half(route):
+        answer = route.fetch()
+        route.fulfill(headers=answer.headers, body=answer.body()[: len(answer.body()) // 2])
+
+    context.route(f"**/_static/live/{file}", half)
+    reader = Reader(context, address).open()
+    before = reader.article()
+    reader.choose(accelerator="h200-sxm")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("The page shows the published values")
+    assert reader.article() == before
+
+
+def test_a_server_that_does_not_know_webassembly_will_do(context, address):
+    def plain(route):
+        route.fulfill(content_type="text/plain", body=route.fetch().body())
+
+    context.route("**/_static/live/*.wasm", plain)
+    reader = Reader(context, address).open("?accelerator=h200-sxm")
+    expect(reader.value("output-input-ratio")).to_have_text("206")
 
 
 def test_without_the_figures_files_numbers_are_computed_and_figures_say_that_they_are_published(context, address):

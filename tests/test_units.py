@@ -257,8 +257,8 @@ def test_a_quantity_is_printed_for_a_reader(text, unit, digits, printed):
     assert show(quantity(text), unit, digits) == printed
 
 
-@pytest.mark.parametrize("value, printed", [(math.inf, "∞ tokens"), (-math.inf, "−∞ tokens")])
-def test_infinity_is_printed_as_its_sign(value, printed):
+@pytest.mark.parametrize("value, printed", [(math.inf, "∞ tokens"), (-math.inf, "−∞ tokens"), (-0.0, "0 tokens")])
+def test_infinity_is_printed_with_its_sign_and_zero_without(value, printed):
     assert show(Quantity(value, "token")) == printed
 
 

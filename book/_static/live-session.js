@@ -61,8 +61,8 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function runLong() {
-    ask({ about: "long", call: "run_long", given: [page.figuresInView()], needs: "simulations" });
     long = true;
+    ask({ about: "long", call: "run_long", given: [page.figuresInView()], needs: "simulations" });
     control.counting("Running the cells that take long");
   }
 

@@ -43,6 +43,17 @@ self.fetch = async (address, options) => {
   return content instanceof Response ? content : new Response(content);
 };
 
+// Where its program cannot be instantiated, Pyodide tells the console, and waits for ever.
+const { instantiateStreaming } = WebAssembly;
+WebAssembly.instantiateStreaming = async (...given) => {
+  try {
+    return await instantiateStreaming(...given);
+  } catch (error) {
+    lost(new Absent("Python's files are damaged"));
+    throw error;
+  }
+};
+
 /** A file; a meter counts its bytes as they arrive. */
 async function counted(meter, address, options) {
   const file = address.split("/").pop();
@@ -54,7 +65,9 @@ async function counted(meter, address, options) {
       arrived(meter, chunk.length);
     },
   });
-  return new Response(answered.body.pipeThrough(counting), { headers: answered.headers });
+  const headers = new Headers(answered.headers);
+  if (file.endsWith(".wasm")) headers.set("content-type", "application/wasm"); // which not every server knows
+  return new Response(answered.body.pipeThrough(counting), { headers });
 }
 
 /** Ask for files at once: they are ready when somebody wants them. Ends when all are here. */

@@ -53,12 +53,7 @@ class Cell:
         try:
             compile(source, "cell", "exec")
             body = ast.parse(source).body
-        except (
-            SyntaxError,
-            ValueError,
-            RecursionError,
-            MemoryError,
-        ):  # it fails when it is run; the last two: nested too deeply
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # it fails when it is run
             body = []
         names = [_statement(statement) for statement in body]
         _change_in_place(body, names)
