@@ -169,7 +169,7 @@ def test_a_column_is_what_the_scenario_computes(page):
 
 
 def make(*arguments):
-    command = ["make", f"VENV={VENV}", f"--assume-old={VENV}/installed", *arguments]
+    command = ["make", "--no-print-directory", f"VENV={VENV}", f"--assume-old={VENV}/installed", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
