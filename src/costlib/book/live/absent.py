@@ -161,25 +161,74 @@ def standing_in(names=None):
     """
     names = set(missing() if names is None else names)
     finder = _Finder(names)
-    hidden = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in names}
-    for name in hidden:
-        del sys.modules[name]
+    real = {name for name in sys.modules if name.partition(".")[0] in names}
+    hidden = _taken_out(real | _built_on(real))
     starts = [(subprocess, "Popen"), (threading.Thread, "start")]
-    real = [getattr(of, name) for of, name in starts]
+    methods = [getattr(of, name) for of, name in starts]
     sys.meta_path.insert(0, finder)
     _standing.append(finder)
-    for (of, name), start in zip(starts, real, strict=True):
+    for (of, name), start in zip(starts, methods, strict=True):
         setattr(of, name, _started(start))
     try:
         yield
     finally:
-        for (of, name), method in zip(starts, real, strict=True):
+        for (of, name), method in zip(starts, methods, strict=True):
             setattr(of, name, method)
         _standing.remove(finder)
         sys.meta_path.remove(finder)
-        for name in [name for name, module in sys.modules.items() if isinstance(module, _Module)]:
-            del sys.modules[name]
-        sys.modules.update(hidden)
+        stands = {name for name, module in sys.modules.items() if isinstance(module, _Module)}
+        _taken_out(stands | _built_on(stands) | hidden.keys())
+        for name, module in hidden.items():
+            _put_in(name, module)
+
+
+def _built_on(names):
+    """Our modules that hold something of these modules, or of one that does: theirs are the real ones, or stand-ins."""
+    found = set()
+    while True:
+        more = {
+            name
+            for name, module in sys.modules.items()
+            if name.startswith("costlib.") and name not in found and _holds(module, names | found)
+        }
+        if not more:
+            return found
+        found |= more
+
+
+def _holds(module, names):
+    """Whether a module has something of others of these names; that it is the package of some does not count."""
+    parts = f"{module.__name__}."
+    values = [value for value in list(vars(module).values()) if not _is_part(value, parts)]
+    return not names.isdisjoint(map(_home, values))
+
+
+def _is_part(value, parts):
+    return isinstance(value, ModuleType) and value.__name__.startswith(parts)
+
+
+def _home(value):
+    if isinstance(value, _Part):
+        return _path(value).partition(".")[0]
+    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+    return home if isinstance(home, str) else ""
+
+
+def _taken_out(names):
+    """Take modules out of where an import finds them, the names in their packages too."""
+    taken = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    for name, module in taken.items():
+        package, _, last = name.rpartition(".")
+        if package in sys.modules and vars(sys.modules[package]).get(last) is module:
+            delattr(sys.modules[package], last)
+    return taken
+
+
+def _put_in(name, module):
+    sys.modules[name] = module
+    package, _, last = name.rpartition(".")
+    if package in sys.modules:
+        setattr(sys.modules[package], last, module)
 
 
 def arrived(group, namespaces=()):
