@@ -46,7 +46,7 @@ install: $(INSTALLED)
 book: $(INSTALLED)
 	@$(BIN)/costlib show > /dev/null
 	@$(BUILD)
-	@echo "The book is built: open $(SITE)/index.html"
+	@echo "The book is built: open $(SITE)/index.html; live pages need a server, such as that of make serve"
 
 comparison: export COSTLIB_COMPARISON = $(subst $(space),:,$(abspath $(SCENARIOS)))
 comparison: $(INSTALLED)

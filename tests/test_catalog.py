@@ -7,6 +7,7 @@ from importlib import resources
 import pytest
 
 from costlib import catalog
+from costlib.schema import InputError
 from costlib.units import quantity
 
 FILES = {
@@ -135,6 +136,7 @@ RIDGE = {
     "tpu-v6e": 559.8,
     "dgx-spark": 457.9,
 }
+WITHOUT_RIDGE = {"gb200", "tpu-v5e", "m3-ultra"}  # entered without a figure of others to check them by
 
 
 def model(name):
@@ -252,6 +254,28 @@ def test_weights_of_an_expert(name, layers, weights):
     m = model(name)
     idle = m.experts.m_as("expert") - m.experts_per_token.m_as("expert/token")
     assert (m.parameters - m.active_parameters).m_as("parameter") == idle * layers * weights
+
+
+def test_a_ridge_is_checked_for_every_accelerator():
+    assert RIDGE.keys() | WITHOUT_RIDGE == set(catalog.names("accelerator"))
+
+
+@pytest.mark.parametrize(
+    "entry, said",
+    [
+        (
+            {"title": "a card"},
+            r"accelerators\.toml \[new\]: no source; wanted the name of one in catalog/sources\.toml",
+        ),
+        ({"source": "nvidia-h10"}, r"no source 'nvidia-h10' in catalog/sources\.toml; did you mean"),
+    ],
+)
+def test_an_entry_without_its_source_is_refused(monkeypatch, entry, said):
+    entries = {"accelerators": {"new": {"title": "a card"} | entry}}
+    real = catalog._file
+    monkeypatch.setattr(catalog, "_file", lambda name: entries.get(name) or real(name))
+    with pytest.raises(InputError, match=said):
+        catalog.part("accelerator", "new")
 
 
 @pytest.mark.parametrize("name, published", RIDGE.items())

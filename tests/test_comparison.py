@@ -40,8 +40,8 @@ def named(tmp_path, monkeypatch):
 
 
 def test_by_default_the_examples_are_compared():
-    assert list(comparison.files(load()).values()) == EXAMPLES
-    assert list(comparison.cases(load())) == ["reference", "b200-mixture", "h200-hybrid", "laptop"]
+    assert list(comparison.files(load().file).values()) == EXAMPLES
+    assert list(comparison.cases(load().file)) == ["reference", "b200-mixture", "h200-hybrid", "laptop"]
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
@@ -61,16 +61,16 @@ def test_the_examples_are_of_three_kinds():
 
 def test_named_files_take_the_place_of_the_examples_in_the_order_given(named):
     named(b='model = "qwen3-8b"', a='accelerator = "h200-sxm"')
-    assert list(comparison.cases(load())) == ["reference", "b", "a"]
+    assert list(comparison.cases(load().file)) == ["reference", "b", "a"]
 
 
 def test_the_readers_own_scenario_stands_first(named, tmp_path, monkeypatch):
     named(a="")
     (tmp_path / "own.toml").write_text("")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "own.toml"))
-    assert list(comparison.files(load())) == ["own", "a"]
+    assert list(comparison.files(load().file)) == ["own", "a"]
     monkeypatch.setenv(VARIABLE, str(tmp_path / "a.toml"))
-    assert list(comparison.files(load())) == ["a"]
+    assert list(comparison.files(load().file)) == ["a"]
 
 
 def test_two_files_of_one_name_are_refused(tmp_path, monkeypatch):
@@ -78,14 +78,14 @@ def test_two_files_of_one_name_are_refused(tmp_path, monkeypatch):
     files = [tmp_path / "a.toml", tmp_path / "other" / "a.toml"]
     monkeypatch.setenv(comparison.VARIABLE, os.pathsep.join(map(str, files)))
     with pytest.raises(InputError, match=r"other/a\.toml: is called 'a', as .*; wanted names that differ"):
-        comparison.files(load())
+        comparison.files(load().file)
 
 
 @pytest.mark.parametrize("name", ["a|b", "*", "$x", "[a]", "<b>"])
 def test_a_name_that_a_page_cannot_show_is_refused(named, name):
     named(**{name: ""})
     with pytest.raises(InputError, match="a name with other than letters"):
-        comparison.files(load())
+        comparison.files(load().file)
 
 
 # What differs
@@ -93,7 +93,7 @@ def test_a_name_that_a_page_cannot_show_is_refused(named, name):
 
 def test_only_inputs_that_differ_are_listed(named):
     named(a='accelerator.bandwidth = "4 TB/s"', b='workload.context = "4096 token"\nworkload.observation = 16')
-    found = comparison.differing_inputs(comparison.cases(load()))
+    found = comparison.differing_inputs(comparison.cases(load().file))
     assert found == {
         "accelerator": [*["the reference accelerator (H100 SXM)"] * 1, "the reference accelerator (H100 SXM), changed"]
         + ["the reference accelerator (H100 SXM)"],
@@ -169,7 +169,7 @@ def test_a_column_is_what_the_scenario_computes(page):
 
 
 def make(*arguments):
-    command = ["make", f"VENV={VENV}", f"--assume-old={VENV}/installed", *arguments]
+    command = ["make", "--no-print-directory", f"VENV={VENV}", f"--assume-old={VENV}/installed", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
@@ -201,3 +201,71 @@ def test_the_command_hands_the_files_to_the_build(tmp_path):
     done = make("comparison", f"SCENARIOS={relative} {tmp_path}/b.toml", "BUILD=printenv COSTLIB_COMPARISON")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == f"{tmp_path}/a.toml:{tmp_path}/b.toml"
+
+
+# What the page says
+
+
+SCENARIOS = {
+    "the examples": {},
+    "one scenario": {"alone": 'accelerator = "h200-sxm"'},
+    "the reference is best": {"small": 'accelerator = "l4"\nnode = "single-pcie-4"'},
+    "one holds the most, another the most of the longest": {
+        "windows": 'model = "mistral-7b-v0.1"\n[reserve]\nweights = "4 byte/parameter"\nruntime = "500 GB"',
+        "recurrent": 'model = "nemotron-3-super-120b-a12b"\naccelerator = "h200-sxm"',
+    },
+}
+
+
+@pytest.fixture(params=SCENARIOS.values(), ids=SCENARIOS)
+def said(request, named, monkeypatch):
+    """What the page says of some scenarios, and they."""
+    if request.param:
+        named(**request.param)
+    shown = {}
+    monkeypatch.setattr("costlib.book._publish", lambda kind, data, *_: shown.update({data["key"]: data}))
+    page = jupytext.read(BOOK / "comparison.md", fmt="md:myst")
+    names = {}
+    for cell in page.cells:
+        if cell.cell_type == "code":
+            exec(cell.source, names)
+    return shown, comparison.cases()
+
+
+def least_time(case):
+    """Seconds of an output token at the least, from the scenario in plain numbers."""
+    read = case.model.active.m_as("parameter") * case.precision.weights.m_as("byte/parameter")
+    return read / case.accelerator.bandwidth.m_as("byte/s")
+
+
+def most_held(found, tokens, for_each=False):
+    """The scenario whose node, or each accelerator of it, holds the most contexts of so many tokens."""
+    held = {
+        name: case.resident_sequences(tokens * costlib.quantity("1 token")).magnitude for name, case in found.items()
+    }
+    return max(found, key=lambda name: held[name] / (found[name].node.accelerators.magnitude if for_each else 1))
+
+
+def test_the_sentences_name_the_right_scenarios(said):
+    shown, found = said
+    length = found["reference"].workload.context.m_as("token")
+    quick, slow = (choose(found, key=lambda name: least_time(found[name])) for choose in (min, max))
+    assert shown["compared-count"]["value"] == f"{len(found) - 1} scenario{'s' * (len(found) != 2)}"
+    assert shown["compared-names"]["value"].split(", ") == [name for name in found if name != "reference"]
+    assert f"the node of {most_held(found, length)} holds" in shown["compared-holds"]["value"]
+    assert shown["compared-writes"]["value"].endswith(f"with {slow}.")
+    assert f"with {quick}, and" in shown["compared-writes"]["value"]
+
+
+def test_the_figures_find_what_is_so(said):
+    shown, found = said
+    best = most_held(found, found["reference"].workload.context.m_as("token"), for_each=True)
+    quick = min(found, key=lambda name: least_time(found[name]))
+    offers = f"{best} holds the most, and writes quickest too"
+    assert shown["fig-compared-offers"]["title"] == (
+        offers if best == quick else f"{best} holds the most, and {quick} writes quickest"
+    )
+    short, long = most_held(found, 1_000), most_held(found, 1_000_000)
+    title = shown["fig-compared-contexts"]["title"]
+    assert (f"{short} holds the most short contexts, {long} the most long ones" == title) == (short != long)
+    assert short == long or not title.startswith("At every length")

@@ -250,6 +250,7 @@ def test_a_pickled_quantity_joins_those_of_this_process():
         ("9.996 s", None, 3, "10.0 s"),
         ("0.00012345 s", None, 3, "0.000123 s"),
         ("-5.554 GB", None, 3, "-5.55 GB"),
+        ("-0 %", None, 3, "0 %"),
     ],
 )
 def test_a_quantity_is_printed_for_a_reader(text, unit, digits, printed):

@@ -158,6 +158,7 @@ async function load(name) {
     fetchBeside(name);
     show(coming.get(name));
     await install(wanted);
+    post({ kind: "installed" }); // what comes now is computed, not loaded
     inTurn(() => {
       answer("arrived", JSON.stringify([name]));
       draw();

@@ -19,13 +19,13 @@ __all__ = ["VARIABLE", "cases", "differing_inputs", "files", "marked"]
 VARIABLE = "COSTLIB_COMPARISON"  # the environment variable that names the files, joined as those of PATH
 
 
-def files(case):
+def files(own=""):
     """The scenario files to compare with the reference, by name: the reader's own first.
 
     Parameters
     ----------
-    case : Scenario
-        The reader's own, or the reference.
+    own : str
+        The file of the reader's scenario; empty where he has none.
 
     Returns
     -------
@@ -39,7 +39,6 @@ def files(case):
     """
     given = os.environ.get(VARIABLE)
     compared = map(Path, given.split(os.pathsep)) if given else sorted(FILES.glob("scenarios/*.toml"))
-    own = case.file
     found = {}
     for file in [*([Path(own)] if own else []), *compared]:
         if not re.fullmatch(r"[\w.+ -]+", file.stem):
@@ -50,19 +49,19 @@ def files(case):
     return found
 
 
-def cases(case):
+def cases(own=""):
     """The scenarios to compare, by name, the reference first.
 
     Parameters
     ----------
-    case : Scenario
-        The reader's own, or the reference.
+    own : str
+        The file of the reader's scenario; empty where he has none.
 
     Returns
     -------
     dict of str to Scenario
     """
-    return {"reference": scenario.load(REFERENCE)} | {name: scenario.load(file) for name, file in files(case).items()}
+    return {"reference": scenario.load(REFERENCE)} | {name: scenario.load(file) for name, file in files(own).items()}
 
 
 def differing_inputs(compared):
@@ -108,6 +107,6 @@ def marked(printed):
 
 if __name__ == "__main__":
     try:
-        cases(scenario.load())
+        cases(scenario.load().file)
     except InputError as error:
         sys.exit(f"costlib: {error}")

@@ -39,10 +39,12 @@ def part(kind, name):
     entries = _file(kind + "s")
     if name not in entries:
         raise InputError(f"no {kind} {name!r} in the catalog; {nearest(name, entries)}")
-    entry = dict(entries[name])
+    entry, where = dict(entries[name]), f"catalog/{kind}s.toml [{name}]"
+    if "source" not in entry:
+        raise InputError(f"{where}: no source; wanted the name of one in catalog/sources.toml")
     source, own, notes = entry.pop("source"), entry.pop("sources", {}), entry.pop("notes", {})
-    origin = {field: _origin(own.get(field, source), notes.get(field, "")) for field in entry}
-    return build(KINDS[kind], entry, f"catalog/{kind}s.toml [{name}]", origin)
+    origin = {field: _origin(own.get(field, source), notes.get(field, ""), where) for field in entry}
+    return build(KINDS[kind], entry, where, origin)
 
 
 def hires(title):
@@ -62,8 +64,11 @@ def hires(title):
     return [name for name in names("price") if name.startswith(named) and part("price", name).hire is not None]
 
 
-def _origin(source, note):
-    return Origin(**_file("sources")[source], note=note)
+def _origin(source, note, where):
+    sources = _file("sources")
+    if source not in sources:
+        raise InputError(f"{where}: no source {source!r} in catalog/sources.toml; {nearest(source, sources)}")
+    return Origin(**sources[source], note=note)
 
 
 @functools.cache

@@ -17,7 +17,7 @@ ROWS = [
     ("prefill-time", "time of a prompt token", "µs/token", 2, "2 op/token/parameter × {active} / {rate}"),
     (
         "decode-floor",
-        "least time of an output token",
+        "least time of an output token on one accelerator",
         "ms/token",
         3,
         "{active} × {precision.weights} / {accelerator.bandwidth}",
@@ -41,7 +41,7 @@ ROWS = [
     ),
     (
         "resident-trajectories",
-        "contexts that the node holds",
+        "contexts that the node holds at most",
         "trajectory",
         9,
         "⌊max(0 GB, {node-pool}) / {own-context-state}⌋",

@@ -44,7 +44,7 @@ class Comparison(SphinxDirective):
         self.stated = rows(Path(self.env.srcdir) / STATED)
         sources = [source for document in self.env.external_site_map if (source := self.read(document))]
         book = {"pages": {source.page: {"cells": source.cells} for source in sources}}
-        columns = _values(book, {"reference": None} | comparison.files(costlib.load()))
+        columns = _values(book, {"reference": None} | comparison.files(costlib.load().file))
         stating = {record["page"] for record in columns["reference"].values()}
         return [self.table(source, columns) for source in sources if source.page in stating]
 
@@ -99,7 +99,8 @@ def _mark(row):
 
 def _compared():
     """What is compared: the files and what they say."""
-    content = [name.encode() + b"\0" + file.read_bytes() for name, file in comparison.files(costlib.load()).items()]
+    files = comparison.files(costlib.load().file)
+    content = [name.encode() + b"\0" + file.read_bytes() for name, file in files.items()]
     return hashlib.sha256(b"\0".join(content)).hexdigest()
 
 
