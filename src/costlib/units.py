@@ -25,7 +25,7 @@ class UnitError(ValueError):
 class _Quantity(pint.UnitRegistry.Quantity):
     def ito_reduced_units(self):
         """As pint has it, which asks again after every product which of its units share a dimension."""
-        reduced = _reduced(self._units)
+        reduced = _reduced(tuple(self._units.items()))
         if reduced != self._units:
             self.ito(reduced)
 
@@ -48,9 +48,9 @@ class _Registry(pint.UnitRegistry):
 
 
 @functools.lru_cache(maxsize=1024)
-def _reduced(units):
-    """The units with one of each dimension; none where they cancel."""
-    return Quantity(1.0, units).to_reduced_units()._units
+def _reduced(powers):
+    """The units with one of each dimension; none where they cancel. Which remains, the order of the powers decides."""
+    return Quantity(1.0, pint.util.UnitsContainer(dict(powers))).to_reduced_units()._units
 
 
 def _strict(text):
