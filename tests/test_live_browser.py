@@ -387,7 +387,8 @@ def test_an_address_that_makes_no_scenario_is_refused_and_leaves_the_page(contex
 # ---------------------------------------------------------------- the address
 
 
-def test_the_inputs_live_in_the_address(reader):
+def test_the_inputs_live_in_the_address(contexts, address):
+    reader = Reader(contexts(), address).open()  # with a history of its own
     page = reader.page
     reader.choose(accelerator="h200-sxm")
     reader.settled()
@@ -406,6 +407,7 @@ def test_the_inputs_live_in_the_address(reader):
     reader.settled()
     expect(reader.value("output-input-ratio")).to_have_text("295")
     assert "accelerator" not in page.url
+    page.close()
 
 
 def test_a_link_to_another_page_and_a_reload_keep_the_inputs(contexts, address):
