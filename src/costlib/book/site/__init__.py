@@ -3,7 +3,7 @@
 A second Sphinx extension beside :mod:`costlib.book.sphinx_ext`.
 
 - ``assets`` fetches Pyodide and the packages, locked, checks every file and puts them into the site.
-- ``data`` writes what the page's Python reads: the cells, the values, and the files that cells open.
+- ``data`` writes what the page's Python reads: the cells and the values, and which files it loads.
 - ``control`` puts the form with the hardware above each page.
 - ``notebooks`` writes each page as a notebook that runs on its own, and puts the package into the site.
 - ``comparison`` runs the pages' cells for several scenarios, and sets their values side by side.

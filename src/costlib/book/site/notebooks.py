@@ -17,8 +17,8 @@ from pybtex.backends.markdown import Backend
 from sphinx.errors import ExtensionError
 
 import costlib
+from costlib.book.printed import printed
 from costlib.book.site import assets
-from costlib.book.sphinx_ext import printed
 
 FOLDER = "_sources"  # of the site, where the theme's button looks for it
 FOLDED = {  # how JupyterLab folds what the page folds
