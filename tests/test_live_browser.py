@@ -518,6 +518,22 @@ def test_a_dial_of_a_chosen_part_reaches_the_published_value(contexts, address):
     reader.page.close()
 
 
+STEPPED = """async ([number, steps, limits]) =>
+  (await import(new URL("../_static/live-dials.js", location))).stepped(number, steps, limits)"""
+
+
+@pytest.mark.parametrize("field", [field for field in inputs.FIELDS if field.step], ids=lambda field: field.key)
+def test_a_step_of_a_dial_is_a_value_and_a_step_back_leads_back(reader, field):
+    low, high = field.limits
+    limits = {"step": field.step, "low": low, "high": high}
+    published = float(field.published.split()[0])
+    up = reader.page.evaluate(STEPPED, [published, 1, limits])
+    assert up > published
+    assert inputs.problems({field.key: f"{up:.15g} {field.unit}"}) == {} or "precision" in field.key
+    further = reader.page.evaluate(STEPPED, [up, 1, limits])
+    assert reader.page.evaluate(STEPPED, [further, -1, limits]) == up
+
+
 def test_a_dial_is_turned_from_the_keyboard(reader):
     dial = reader.page.get_by_role("spinbutton", name="Context").first
     dial.focus()

@@ -15,7 +15,7 @@ from pathlib import Path
 from costlib import catalog, scenario
 from costlib.schema import InputError, nearest, read
 
-__all__ = ["FIELDS", "FILE", "Field", "load", "numbers", "problems", "scenario_text", "stepped"]
+__all__ = ["FIELDS", "FILE", "Field", "load", "numbers", "problems", "scenario_text"]
 
 FILE = "mine.toml"  # the reader's file, by name
 
@@ -81,7 +81,6 @@ FIELDS = [
     Field("workload.tool_time", "Tool time of a turn", MORE, "s", "1-2-5"),
     Field("reserve.runtime", "Runtime and activations", MORE, "GB", "1-2-5"),
 ]
-_BY_KEY = {field.key: field for field in FIELDS}
 
 
 def _reference():
@@ -109,41 +108,6 @@ def numbers(case):
         if field.step:
             found[field.key] = getattr(getattr(case, part), name).m_as(field.unit)
     return found
-
-
-def stepped(key, text, direction):
-    """The value a step above or below, as text; the same where a limit is reached.
-
-    Parameters
-    ----------
-    key : str
-        Of a field with a step.
-    text : str
-        The value as typed; the published one where it is empty.
-    direction : int
-        1 or -1.
-
-    Raises
-    ------
-    InputError
-        If the text is no such value.
-    """
-    field = _BY_KEY[key]
-    part, _, name = key.partition(".")
-    value = read(scenario.PARTS[part], {name: text or field.published}, "")[name]
-    number, (low, high) = value.m_as(field.unit), field.limits
-    further = [
-        rung for rung in _RUNGS[field.step] if low <= rung <= high and direction * (rung - number) > 1e-9 * number
-    ]
-    if not further:
-        return text
-    return _typed(min(further, key=lambda rung: abs(rung - number)), field.unit)
-
-
-_RUNGS = {
-    "doubling": [2.0**i for i in range(-6, 40)],
-    "1-2-5": [0.0, *(float(f"{first}e{power}") for power in range(-9, 15) for first in (1, 2, 5))],
-}
 
 
 # ---------------------------------------------------------------- the reader's file

@@ -231,13 +231,6 @@ class Kernel:
                 "stays": stays,
                 "why": why,
                 "values_stay": self._unknown() | unprinted,
-                "announce": {
-                    "values": len(values),
-                    "tables": len(tables),
-                    "outputs": len(outputs),
-                    "stays": len(stays),
-                    "failed": sum(reason == "failed" for reason in why.values()),
-                },
             }
         )
         self.edited = None
