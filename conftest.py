@@ -44,6 +44,21 @@ def is_page(path):
     return path.suffix == ".md" and path.parent == BOOK and "format_name: myst" in path.read_text("utf-8")[:400]
 
 
+def code_of(page):
+    """The code cells of a page, as ``book.json`` has them."""
+    code = [cell for cell in jupytext.read(page, fmt="md:myst").cells if cell.cell_type == "code"]
+    return [{"source": cell.source, "tags": cell.metadata.get("tags", [])} for cell in code]
+
+
+def published_by(page):
+    """Run the code of a page here: what it publishes, pairs of a kind and its data; and the names that it leaves."""
+    shown, names = [], {}
+    with mock.patch("costlib.book._publish", lambda kind, data, *_: shown.append((kind, data))):
+        for cell in code_of(page):
+            exec(compile(cell["source"], page.name, "exec"), names)
+    return shown, names
+
+
 class Page(IPyNbFile):
     """A page as nbval sees it."""
 

@@ -3,12 +3,10 @@
 import re
 import shlex
 
-import jupytext
 import pytest
 from test_comparison import make
 
-from conftest import BOOK, ROOT
-from costlib import book
+from conftest import BOOK, ROOT, published_by
 from costlib.scenario import PARTS, REFERENCE, load
 
 PAGE = BOOK / "change-the-hardware.md"
@@ -18,13 +16,8 @@ COMMANDS = re.findall(r"^```shell\n(.*?)^```", PAGE.read_text("utf-8"), flags=re
 @pytest.fixture(scope="module")
 def shown():
     """The names of the page's cells, and what they publish."""
-    names, published = {}, {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(book, "_publish", lambda kind, data, *_: published.update({data["key"]: data}))
-        for cell in jupytext.read(PAGE, fmt="md:myst").cells:
-            if cell.cell_type == "code":
-                exec(compile(cell.source, PAGE.name, "exec"), names)
-    return names, published
+    published, names = published_by(PAGE)
+    return names, {data["key"]: data for _, data in published}
 
 
 @pytest.fixture

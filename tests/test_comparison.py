@@ -7,14 +7,13 @@ import subprocess
 import sys
 import tomllib
 
-import jupytext
 import pytest
 from bs4 import BeautifulSoup
 
 import costlib
-from conftest import BOOK, ROOT
+from conftest import BOOK, ROOT, code_of, published_by
 from costlib.book import FILES, comparison
-from costlib.book.live.kernel import values, values_of_each
+from costlib.book.live.kernel import values_of_each
 from costlib.scenario import REFERENCE, VARIABLE, load
 from costlib.schema import InputError
 
@@ -109,13 +108,11 @@ def test_what_differs_from_the_first_is_marked():
 
 
 def test_several_scenarios_one_after_another_have_the_values_that_each_has_alone():
-    pages = {}
-    for name in ("output-cost", "reference-values", "kv-budget"):
-        cells = [cell for cell in jupytext.read(BOOK / f"{name}.md", fmt="md:myst").cells if cell.cell_type == "code"]
-        pages[name] = {"cells": [{"source": c.source, "tags": c.metadata.get("tags", [])} for c in cells]}
+    names = ("output-cost", "reference-values", "kv-budget")
+    pages = {name: {"cells": code_of(BOOK / f"{name}.md")} for name in names}
     files = [None, *EXAMPLES, None]
     together = values_of_each({"pages": pages}, files)
-    assert together == [values({"pages": pages}, file) for file in files]
+    assert together == [values_of_each({"pages": pages}, [file])[0] for file in files]
     assert together[0]["output-input-ratio"]["printed"] == "295" != together[1]["output-input-ratio"]["printed"]
 
 
@@ -218,18 +215,12 @@ SCENARIOS = {
 
 
 @pytest.fixture(params=SCENARIOS.values(), ids=SCENARIOS)
-def said(request, named, monkeypatch):
+def said(request, named):
     """What the page says of some scenarios, and they."""
     if request.param:
         named(**request.param)
-    shown = {}
-    monkeypatch.setattr("costlib.book._publish", lambda kind, data, *_: shown.update({data["key"]: data}))
-    page = jupytext.read(BOOK / "comparison.md", fmt="md:myst")
-    names = {}
-    for cell in page.cells:
-        if cell.cell_type == "code":
-            exec(cell.source, names)
-    return shown, comparison.cases()
+    published, _ = published_by(BOOK / "comparison.md")
+    return {data["key"]: data for _, data in published}, comparison.cases()
 
 
 def least_time(case):

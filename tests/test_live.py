@@ -6,7 +6,6 @@ import random
 import subprocess
 import sys
 
-import jupytext
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -14,11 +13,11 @@ from reading import replaced
 from watching import pictures
 
 import costlib
-from conftest import BOOK, is_page
+from conftest import BOOK, code_of, is_page, published_by
 from costlib import book as published
 from costlib import catalog, scenario
 from costlib.book.live import absent, inputs, rendering
-from costlib.book.live.kernel import Kernel, values
+from costlib.book.live.kernel import Kernel, values_of_each
 from costlib.book.live.page import Page
 from costlib.book.live.rendering import Renderer, cells_of
 from costlib.book.live.running import Session, run
@@ -34,16 +33,10 @@ LATENT = {"model": "deepseek-v3", "accelerator": "b200-sxm", "node": "hgx-8-nvli
 TOO_LARGE = {"model": "llama-3.1-405b", "accelerator": "l4", "node": "single-pcie-4"}
 
 
-def cells_in(path):
-    notebook = jupytext.read(path, fmt="md:myst")
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return [{"source": cell.source, "tags": cell.metadata.get("tags", [])} for cell in code]
-
-
 @pytest.fixture(scope="module")
 def book():
     """What ``book.json`` has of the pages, without their values."""
-    return {"pages": {path.stem: {"cells": cells_in(path), "quotes": []} for path in PAGES}, "values": {}}
+    return {"pages": {path.stem: {"cells": code_of(path), "quotes": []} for path in PAGES}, "values": {}}
 
 
 @pytest.fixture(autouse=True)
@@ -169,16 +162,12 @@ def test_what_names_do_not_say_is_seen(bad, said):
 @pytest.fixture(scope="module")
 def found(book):
     """The values that the kernel computes for the reference scenario."""
-    return values(book)
+    return values_of_each(book, [None])[0]
 
 
-def test_published_values_come_out_to_the_last_digit(book, found, monkeypatch):
-    stated = []
-    monkeypatch.setattr(published, "_publish", lambda kind, data, *_: stated.append((kind, data)))
-    for name in ("index", "output-cost", "attention-state", "reference-values", "catalog", "reproduction"):
-        names = {}
-        for cell in book["pages"][name]["cells"]:
-            exec(compile(cell["source"], name, "exec"), names)
+def test_published_values_come_out_to_the_last_digit(found):
+    names = ("index", "output-cost", "attention-state", "reference-values", "catalog", "reproduction")
+    stated = [published for name in names for published in published_by(BOOK / f"{name}.md")[0]]
     records = {data["key"]: data for kind, data in stated if kind == "value"}
     assert len(records) > 100
     for key, record in records.items():
@@ -186,7 +175,7 @@ def test_published_values_come_out_to_the_last_digit(book, found, monkeypatch):
 
 
 def test_what_no_browser_has_is_left_out_and_nothing_else(found, book):
-    keys = {key for path in PAGES for cell in Page(cells_in(path)).cells.all for key in cell.keys}
+    keys = {key for path in PAGES for cell in Page(code_of(path)).cells.all for key in cell.keys}
     missing = keys - found.keys()
     pages = {name: Page(content["cells"]) for name, content in book["pages"].items()}
     homes = {name for name, page in pages.items() if page.cells.stating(missing)}

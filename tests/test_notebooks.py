@@ -5,14 +5,13 @@ import subprocess
 import sys
 import zipfile
 
-import jupytext
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from nbclient import NotebookClient
 
 import costlib
-from conftest import BOOK, is_page, stated_keys
+from conftest import BOOK, code_of, is_page, stated_keys
 from costlib.book import MIME
 
 PAGES = {path.stem: path for path in sorted(BOOK.glob("*.md")) if is_page(path)}
@@ -39,7 +38,7 @@ def test_its_code_cells_are_those_of_the_page(offered, page):
     notebook = nbformat.read(offered[page], 4)
     nbformat.validate(notebook)
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    assert code == [cell.source for cell in jupytext.read(PAGES[page], fmt="md:myst").cells if cell.cell_type == "code"]
+    assert code == [cell["source"] for cell in code_of(PAGES[page])]
     assert not any(cell.outputs for cell in notebook.cells if cell.cell_type == "code")
 
 

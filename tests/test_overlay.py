@@ -4,13 +4,12 @@ import json
 import math
 import re
 
-import jupytext
 import pytest
 from bs4 import BeautifulSoup
 
 import costlib
-from conftest import BOOK, build, is_page
-from costlib import book, catalog, simulation
+from conftest import BOOK, build, is_page, published_by
+from costlib import catalog, simulation
 from costlib.book import llama_cpp, postgres
 from costlib.book.live import inputs
 
@@ -69,14 +68,7 @@ def published(tmp_path, monkeypatch, text):
     file.write_text(text, encoding="utf-8")
     monkeypatch.setenv("COSTLIB_SCENARIO", str(file))
     monkeypatch.chdir(BOOK)  # where a page runs
-    shown = []
-    monkeypatch.setattr(book, "_publish", lambda kind, data, *_: shown.append((kind, data)))
-    for page in PAGES:
-        names = {}
-        for cell in jupytext.read(page, fmt="md:myst").cells:
-            if cell.cell_type == "code":
-                exec(compile(cell.source, f"{page.name}", "exec"), names)
-    return shown
+    return [published for page in PAGES for published in published_by(page)[0]]
 
 
 @pytest.mark.parametrize("text", SCENARIOS.values(), ids=SCENARIOS)

@@ -1,7 +1,7 @@
 // The reader's inputs in the address: a link carries the scenario, and so does the way to another page of the book.
 
-const PARTS = ["model", "accelerator", "node", "link", "host_link", "precision", "reserve", "workload"];
-const ours = (key) => PARTS.includes(key.split(".")[0]);
+const parts = document.getElementById("hardware")?.dataset.parts.split(" ") ?? []; // of a scenario
+const ours = (key) => parts.includes(key.split(".")[0]);
 
 let known = location.search; // what the page follows already
 

@@ -19,6 +19,7 @@ export function begin({ details, control, cells, dials }) {
   const python = new Python({ page: details.dataset.page, live }, hear);
   const hideTip = tips(saysOf);
   address.carry(() => shown, page.attribute);
+
   // -------------------------------------------------------------- what the reader does
 
   function want(key, text, step) {
@@ -112,7 +113,6 @@ export function begin({ details, control, cells, dials }) {
     hideTip();
     cells.reset();
     page.reset();
-    clearProblems();
     control.file("");
     show({}, {});
     dials.settle(standing);

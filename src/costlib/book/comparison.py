@@ -55,7 +55,7 @@ def cases(own=""):
     Parameters
     ----------
     own : str
-        The file of the reader's scenario; empty where he has none.
+        As for :func:`files`.
 
     Returns
     -------

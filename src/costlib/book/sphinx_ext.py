@@ -133,17 +133,28 @@ def _anchor(renderer, node, key):
 def number_cells(app, doctree):
     """Give each cell a class with its number among the page's code cells; keep its source and what it publishes."""
     env, page = app.env, app.env.docname
-    if not is_myst_markdown_notebook(text := Path(env.doc2path(page)).read_text("utf-8")):
+    notebook = notebook_of(env, page)
+    if notebook is None:
         return
-    notebook = read_myst_markdown_notebook(text, config=env.myst_config)
     code = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
     states = {}
     for cell in doctree.findall(lambda node: isinstance(node, nodes.container) and "cell_index" in node):
         number = code.index(cell["cell_index"])
         cell["classes"].append(f"cell-{number}")
         states |= {box["names"][0]: number for box in cell.findall(nodes.container) if "stated" in box["classes"]}
-    cells = [{"source": notebook.cells[i].source, "tags": notebook.cells[i].metadata.get("tags", [])} for i in code]
-    env.get_domain("cost").data["pages"][page] = {"cells": cells, "states": states}
+    env.get_domain("cost").data["pages"][page] = {"cells": code_of(notebook), "states": states}
+
+
+def notebook_of(env, document):
+    """A page as it is written, as a notebook; None where it is none."""
+    text = Path(env.doc2path(document)).read_text("utf-8")
+    return read_myst_markdown_notebook(text, config=env.myst_config) if is_myst_markdown_notebook(text) else None
+
+
+def code_of(notebook):
+    """The code cells of a page, as plain data."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [{"source": cell.source, "tags": cell.metadata.get("tags", [])} for cell in code]
 
 
 def label_published(app, doctree):

@@ -13,7 +13,7 @@ from costlib.book.live.page import Page
 from costlib.book.live.running import Session, said
 from costlib.book.printed import printed
 
-__all__ = ["Kernel", "start", "values", "values_of_each"]
+__all__ = ["Kernel", "start", "values_of_each"]
 
 
 UNSTATED = "The edited code does not state it"
@@ -313,35 +313,22 @@ class Kernel:
         return True
 
 
-def values(book, file=None):
-    """All values that the pages compute for a scenario, without what takes long or needs more than Python.
+def values_of_each(book, files):
+    """All values that the pages compute for each scenario, without what takes long or needs more than Python.
+
+    Cells that do not depend on the scenario are run once.
 
     Parameters
     ----------
     book : dict
         As ``book.json`` has it.
-    file : path-like, optional
-        The scenario's; by default the reference scenario.
-
-    Returns
-    -------
-    dict of str to dict
-        The record of each key, with its page.
-    """
-    return values_of_each(book, [file])[0]
-
-
-def values_of_each(book, files):
-    """The same for several scenarios: cells that do not depend on them are run once.
-
-    Parameters
-    ----------
-    book : dict
     files : iterable of path-like or None
+        The scenarios'; None is the reference scenario.
 
     Returns
     -------
     list of dict
+        For each, the record of each key, with its page.
     """
     session, found = Session(), []
     pages = {name: Page(content["cells"]) for name, content in book["pages"].items()}

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docutils import nodes
-from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 import costlib
 from costlib.book import comparison
-from costlib.book.sphinx_ext import STATED, grid, name_of
+from costlib.book.sphinx_ext import STATED, code_of, grid, name_of, notebook_of
 from costlib.book.stated import rows
 
 
@@ -50,15 +49,12 @@ class Comparison(SphinxDirective):
 
     def read(self, document):
         """A page, if it is another one and has cells."""
-        file = Path(self.env.doc2path(document))
-        self.env.note_dependency(file)
-        text = file.read_text("utf-8")
-        if document == self.env.docname or not is_myst_markdown_notebook(text):
+        self.env.note_dependency(self.env.doc2path(document))
+        notebook = notebook_of(self.env, document)
+        if document == self.env.docname or notebook is None:
             return None
-        cells = read_myst_markdown_notebook(text, config=self.env.myst_config).cells
-        title = cells[0].source.partition("# ")[2].partition("\n")[0]
-        code = [cell for cell in cells if cell.cell_type == "code"]
-        return Source(document, title, [{"source": c.source, "tags": c.metadata.get("tags", [])} for c in code])
+        title = notebook.cells[0].source.partition("# ")[2].partition("\n")[0]
+        return Source(document, title, code_of(notebook))
 
     def table(self, source, columns):
         """All values of a page."""

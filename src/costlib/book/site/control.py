@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from costlib.book.live import inputs
 from costlib.book.site import assets
+from costlib.scenario import PARTS
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -27,6 +28,7 @@ def add(app, pagename, templatename, context, doctree):
     control = TEMPLATES.get_template("control.html").render(
         page=Path(pagename).name,
         live=context["pathto"]("_static/live/", resource=True),
+        parts=" ".join(PARTS),
         groups={name: list(fields) for name, fields in groupby(inputs.FIELDS, lambda field: field.group)},
         without=app.config.costlib_without,
         labels={name: group.label for name, group in assets.GROUPS.items()},

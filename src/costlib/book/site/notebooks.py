@@ -11,7 +11,6 @@ from pathlib import Path
 import nbformat
 from docutils import nodes
 from markdown_it.renderer import RendererHTML
-from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
 from myst_parser.parsers.mdit import create_md_parser
 from pybtex.backends.markdown import Backend
 from sphinx.errors import ExtensionError
@@ -19,6 +18,7 @@ from sphinx.errors import ExtensionError
 import costlib
 from costlib.book.printed import printed
 from costlib.book.site import assets
+from costlib.book.sphinx_ext import notebook_of
 
 FOLDER = "_sources"  # of the site, where the theme's button looks for it
 FOLDED = {  # how JupyterLab folds what the page folds
@@ -32,7 +32,7 @@ LINK = re.compile(r"\[([^\[\]]*)\]\((?!\w+:)([\w-]+\.md)?(?:#([\w-]+))?\)")
 
 def offer(app, page, _template, context, _doctree):
     """Let the theme's download button offer the notebook."""
-    if page in app.env.found_docs and _is_notebook(app.env, page):
+    if page in app.env.found_docs and notebook_of(app.env, page):
         context["ipynb_source"] = f"{page}.ipynb"
 
 
@@ -45,15 +45,14 @@ def write(app, error):
         old.unlink()
     Path(app.outdir, wheel).write_bytes(content)
     for page in sorted(app.env.found_docs):
-        if _is_notebook(app.env, page):
+        if written := notebook_of(app.env, page):
             file = Path(app.outdir, FOLDER, f"{page}.ipynb")
             file.parent.mkdir(parents=True, exist_ok=True)
-            nbformat.write(notebook(app, page, wheel), file)
+            nbformat.write(alone(app, page, written, wheel), file)
 
 
-def notebook(app, page, wheel):
-    """A page as a notebook, without outputs."""
-    made = read_myst_markdown_notebook(_source(app.env, page), config=app.env.myst_config)
+def alone(app, page, made, wheel):
+    """The notebook of a page as one that runs on its own, without outputs."""
     text = Text(app, page)
     for cell in made.cells:
         if cell.cell_type == "markdown":
@@ -65,14 +64,6 @@ def notebook(app, page, wheel):
     for number, cell in enumerate(made.cells):
         cell.id = f"cell-{number}"  # by default a random one
     return made
-
-
-def _is_notebook(env, page):
-    return is_myst_markdown_notebook(_source(env, page))
-
-
-def _source(env, page):
-    return Path(env.doc2path(page)).read_text("utf-8")
 
 
 def _first(app, page, wheel):
