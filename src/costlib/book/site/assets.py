@@ -61,7 +61,7 @@ GROUPS = {
         (
             "numpy",  # before pint, which decides as it is imported whether it knows arrays
             *("typing-extensions", "platformdirs", "flexcache", "flexparser", "pint"),
-            *("mdurl", "markdown-it-py", "mdit-py-plugins"),
+            *("mdurl", "markdown-it-py", "mdit-py-plugins", "tomli-w"),
             "costlib",
         ),
         spared=("numpy",),
