@@ -18,7 +18,8 @@ export function begin({ details, control, cells, dials }) {
   let quiet; // a timer, until Python has said nothing for a while
   let waiting = false; // whether figures wait for files
   let refusal = ""; // why what is wanted is not what the page shows
-  let noticed = ""; // what the reader has to hear of what it shows
+  let noticed = []; // what stands beside fields, of what it shows
+  let news = []; // what of that the reader has not heard yet
   const live = new URL(details.dataset.live, location).href;
   const python = new Python({ page: details.dataset.page, live }, hear);
   const hideTip = tips(saysOf);
@@ -235,7 +236,8 @@ export function begin({ details, control, cells, dials }) {
   function show(inputs, { stands = {}, notices = {} }) {
     shown = inputs;
     standing = stands;
-    noticed = Object.values(notices).join(" ");
+    news = Object.values(notices).filter((text) => !noticed.includes(text));
+    noticed = Object.values(notices);
     control.stands(standing);
     control.notices(notices);
     clearProblems();
@@ -284,7 +286,7 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function describesPage() {
-    return `${refusal}${describesShown()} ${noticed}`.trim();
+    return refusal ? refusal + describesShown() : [describesShown(), ...news].join(" ");
   }
 
   function describesShown() {
