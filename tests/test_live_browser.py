@@ -481,7 +481,7 @@ def test_each_step_of_a_reader_has_its_own_place_in_the_history(contexts, addres
     page.go_back()
     reader.settled()
     seen.pop()
-    step(lambda: page.locator("[name='workload.context']").press_sequentially("8000 token"))
+    step(lambda: page.locator("[name='workload.context']").press_sequentially("10000 token"))
     dial = page.get_by_role("spinbutton", name="Context").first
     dial.scroll_into_view_if_needed()
     box = dial.bounding_box()
