@@ -163,17 +163,17 @@ def _entry(kind, ranks=1.0):
 
     each = Quantity(-(-kind.stored_heads.magnitude // ranks), "head")
     copied = f"{ranks:g} × " if ranks > 1 else ""
-    kept = f"{show(each)} × ({show(kind.key_dim)} + {show(kind.value_dim)})"
+    kept = f"{show(each, digits=9)} × ({show(kind.key_dim, digits=9)} + {show(kind.value_dim, digits=9)})"
     if kind.latent_rank is not None:
-        kept = f"({show(kind.latent_rank)} + {show(kind.rope_dim)})"
-    return f"{copied}{show(kind.layers)} × {kept} × {{precision.kv_cache}}"
+        kept = f"({show(kind.latent_rank, digits=9)} + {show(kind.rope_dim, digits=9)})"
+    return f"{copied}{show(kind.layers, digits=9)} × {kept} × {{precision.kv_cache}}"
 
 
 def _tokens(kind):
     """The tokens of a context that layers of one kind keep."""
     from costlib.units import show
 
-    return "{workload.context}" if kind.window is None else f"min({{workload.context}}, {show(kind.window)})"
+    return "{workload.context}" if kind.window is None else f"min({{workload.context}}, {show(kind.window, digits=9)})"
 
 
 def formulas(case, values):
