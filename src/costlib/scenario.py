@@ -15,7 +15,6 @@ or single values of a part::
 
 import dataclasses
 import functools
-import operator
 import os
 import re
 import tomllib
@@ -185,20 +184,16 @@ class Scenario:
 
     @functools.cached_property
     def _ranks(self):
-        """A rank of each sharing that may be the best, with its memory for state.
+        """A rank of each sharing that may hold the most, with its memory for state; of all of the node if none fits.
 
-        Copies that divide the accelerators of a larger copy among them never hold more than it does, unless it stores
-        a byte more often: they keep more weights, and what is left over stands in more places.
+        Fewer accelerators to a copy than store each byte once would keep the weights more often, and gain nothing.
         """
-        copies = {ranks: [kind.state_copies(ranks) for kind in self.model.attention] for ranks in self.sharings}
-        best = []
-        for ranks, stored in copies.items():
-            larger = [copies[other] for other in best if other.magnitude % ranks.magnitude == 0]
-            if not any(all(map(operator.le, fewer, stored)) for fewer in larger):
-                best.append(ranks)
-        pools = [(ranks, self.rank_pool(ranks)) for ranks in best]
-        fits = [(ranks, pool) for ranks, pool in pools if pool.magnitude > 0] or pools[:1]
-        return [(self.model.rank(self.precision.kv_cache, ranks), pool) for ranks, pool in fits]
+        found = []
+        for ranks in self.sharings:
+            found.append((self.model.rank(self.precision.kv_cache, ranks), self.rank_pool(ranks)))
+            if all(kind.state_copies(ranks) == 1 for kind in self.model.attention):
+                break
+        return [(rank, pool) for rank, pool in found if pool.magnitude > 0] or found[:1]
 
 
 PARTS = {f.name: f.type for f in dataclasses.fields(Scenario) if f.name != "file"}
