@@ -26,7 +26,7 @@ def leaves(value, path=""):
 
 
 def same(one, other):
-    """Whether two plain values are: numbers but for what machines, and the order of a sum, change in the last digits."""
+    """Whether two plain values are, numbers but for their last digits, in which machines differ."""
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=1e-9)
     return one == other
