@@ -15,6 +15,7 @@ import costlib
 from conftest import BOOK, ROOT, code_of, published_by
 from costlib.book import FILES, comparison
 from costlib.book.live.kernel import values_of_each
+from costlib.book.site import assets
 from costlib.scenario import REFERENCE, VARIABLE, load
 from costlib.schema import InputError
 
@@ -198,6 +199,9 @@ def test_a_column_is_what_the_scenario_computes(page):
 # The command
 
 
+PRINTS = "BUILD=sh -c 'echo $$COSTLIB_COMPARISON; echo $$*' --"  # what a build would be given
+
+
 def make(*arguments):
     command = ["make", "--no-print-directory", f"VENV={VENV}", f"--assume-old={VENV}/installed", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -228,9 +232,37 @@ def test_the_command_hands_the_files_to_the_build(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.toml").write_text('model = "qwen3-8b"')
     relative = os.path.relpath(tmp_path / "a.toml", ROOT)
-    done = make("comparison", f"SCENARIOS={relative} {tmp_path}/b.toml", "BUILD=printenv COSTLIB_COMPARISON")
+    done = make("comparison", f"SCENARIOS={relative} {tmp_path}/b.toml", PRINTS)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == f"{tmp_path}/a.toml:{tmp_path}/b.toml"
+    assert done.stdout.splitlines() == [
+        f"{tmp_path}/a.toml:{tmp_path}/b.toml",
+        "--path-output _build/comparison",
+        "The comparison is built: open _build/comparison/_build/html/book/comparison.html",
+    ]
+
+
+def test_a_name_with_a_space_is_quoted(tmp_path):
+    for name in ("my offer", "b"):
+        (tmp_path / f"{name}.toml").write_text('model = "qwen3-8b"')
+    done = make("comparison", f"SCENARIOS='{tmp_path}/my offer.toml' {tmp_path}/b.toml", PRINTS)
+    assert done.stdout.splitlines()[0] == f"{tmp_path}/my offer.toml:{tmp_path}/b.toml", done.stderr
+
+
+def test_without_files_the_examples_are_compared():
+    assert make("comparison", PRINTS).stdout.splitlines()[0] == ""
+
+
+def test_a_comparison_of_ones_own_files_has_no_control(named):
+    """In a browser nobody knows these files: the page would compare the examples."""
+    assert "core" not in assets.unavailable(ROOT)
+    named(a="")
+    assert assets.unavailable(ROOT) == {"core": "it sets scenarios of its own side by side"}
+
+
+def test_what_is_left_of_a_build_that_fails_is_said(tmp_path):
+    done = make("comparison", "BUILD=false")
+    assert done.returncode != 0 and done.stdout.startswith("Not built; the reason is above.")
+    assert "is built" not in done.stdout
 
 
 # What the page says
