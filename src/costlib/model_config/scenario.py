@@ -70,12 +70,12 @@ def as_model(config):
     536.870912
     """
     table = model_table(config)
-    origin = Origin(title=_source(config))
+    origin = Origin(title=table.pop("source"))
     return build(Model, table, config.name, dict.fromkeys(table, origin))
 
 
 def model_table(config):
-    """The values of a model as a scenario file has them, under their keys.
+    """The values of a model as a scenario file has them, under their keys, and their source.
 
     Parameters
     ----------
@@ -104,6 +104,7 @@ def model_table(config):
         "vocabulary": vocabulary,
         **({"recurrent_state": f"{recurrent:.15g} B"} if recurrent else {}),
         "attention": [_attention(config, cache) for cache in sorted(config.caches, key=_reach)],
+        "source": _plain(re.split(r"[/\\]", config.fields.where)[-1]),
     }
 
 
@@ -213,11 +214,6 @@ def _of_latent(config, cache):
     }
 
 
-def _source(config):
-    """Where the values of a model are from: the name of its file."""
-    return _plain(re.split(r"[/\\]", config.fields.where)[-1])
-
-
 def _plain(text):
     """A text of one line without markup, which is what a scenario takes."""
     readable = "".join(c if c.isprintable() else " " for c in text.encode("utf-8", "replace").decode())
@@ -281,7 +277,7 @@ def scenario_file(
     Refused, InputError
         As :func:`as_model`.
     """
-    model = {**model_table(config), "source": _source(config)}
+    model = model_table(config)
     stored, remarks = _stored(config, weights, weight_precision)
     reference = scenario.load(scenario.REFERENCE)
     card = catalog.part("accelerator", accelerator) if accelerator else reference.accelerator
@@ -297,7 +293,8 @@ def scenario_file(
     }
     said = [f"{model['title']}. What this file leaves out is as in the reference scenario.", *remarks, *shortened]
     said += [f"Assumed: {text}" for text in (*config.assumptions, *_of_recurrent_state(config))]
-    return ScenarioFile(tables, (*said, *(f"Note: {text}" for text in config.notes)))
+    said += [f"Note: {text}" for text in (*config.notes, *_beyond(config, context or reference.workload.context))]
+    return ScenarioFile(tables, tuple(said))
 
 
 def _stored(config, size, precision):
@@ -349,6 +346,12 @@ def _workload(reference, context):
     if context >= reference.observation:
         return {"context": tokens}, []
     return {"context": tokens, "observation": tokens}, ["Assumed: a tool result as long as the context"]
+
+
+def _beyond(config, context):
+    """Whether the context is beyond what the model was made for."""
+    if config.context_limit is not None and context.m_as("token") > config.context_limit:
+        yield f"made for contexts of up to {config.context_limit:,} tokens; this one has {show(context, digits=15)}"
 
 
 def _typed(value, unit):

@@ -17,7 +17,7 @@ from costlib.model_config.precision import SPELLINGS
 from costlib.schema import InputError, nearest
 from costlib.units import Quantity, show
 
-__all__ = ["parsed", "read", "read_table", "table_of"]
+__all__ = ["name_of", "parsed", "read", "read_table", "table_of"]
 
 LARGEST_FILE = 16 * 2**20  # bytes; the longest published config.json has some 100 kB
 NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
@@ -90,7 +90,7 @@ def table_of(source):
     if str(source).lower().endswith(".gguf"):
         raise InputError(f"{source}: a GGUF file; wanted the config.json of the model")
     path = _found(Path(source))
-    return _with_its_quantisation(parsed(_bytes(path), str(path)), path), str(path), _name_of(path)
+    return _with_its_quantisation(parsed(_bytes(path), str(path)), path), str(path), name_of(path)
 
 
 def _with_its_quantisation(table, path):
@@ -437,7 +437,7 @@ def _unique(pairs, where):
     return table
 
 
-def _name_of(path):
+def name_of(path):
     """A model's name, from where its file lies."""
     names = [part for part in path.parts[::-1] if part.startswith("models--")]
     stem = names[0].removeprefix("models--") if names else path.stem if path.stem != "config" else path.parent.name
