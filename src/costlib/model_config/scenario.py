@@ -15,7 +15,7 @@ from costlib.model_config.fields import WIDTH, Inexpressible, Refused
 from costlib.model_config.parameter_blocks import HIDDEN, Sizes
 from costlib.model_config.parameter_table import DECODERS
 from costlib.model_config.weights import weights_of
-from costlib.schema import Origin, build
+from costlib.schema import InputError, Origin, build
 from costlib.units import Quantity, show
 
 __all__ = ["ScenarioFile", "as_model", "model_table", "scenario_file"]
@@ -308,7 +308,9 @@ def _stored(config, size, precision):
         return None, [f"Left out: the size of a weight; {said}; {LEFT}"]
     stored = found.precision or found.size / Quantity(float(config.parameters.total), "parameter")
     bits = show(stored.m_as("bit/parameter"), digits=5)
-    if stored.m_as("bit/parameter") >= 2 * max(WIDTHS.values()):
+    if stored.m_as("bit/parameter") >= (widest := 2 * max(WIDTHS.values())):
+        if size is not None or precision is not None:
+            raise InputError(f"{config.name}: weights of {bits} bits each; wanted less than {widest} bits")
         return None, [f"Left out: the size of a weight; no arithmetic of a scenario is as wide as {bits} bits; {LEFT}"]
     counted = f"{show(found.size, 'GB')} of weights, {found.source}: {bits} bits each on average"
     return stored, [f"Assumed: {text}" for text in found.assumptions] or [counted]
