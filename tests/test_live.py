@@ -5,6 +5,7 @@ import math
 import random
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from hypothesis import given, settings
@@ -181,6 +182,39 @@ def test_what_no_browser_has_is_left_out_and_nothing_else(found, book):
     homes = {name for name, page in pages.items() if page.cells.stating(missing)}
     assert homes <= {"decode-loop", "kv-budget", "trajectory-queues", "transactions", "worksheet"}
     assert len(missing) < len(keys) / 3
+
+
+@pytest.mark.parametrize("name", [path.stem for path in PAGES])
+def test_a_page_leaves_no_file_behind(book, name, browser, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    page, session = Page(book["pages"][name]["cells"]), Session()
+    session.scenario = inputs.load(H200)
+    with session.around():
+        page.run(page.numbers(), session)
+        assert not list(tmp_path.iterdir())
+
+
+def followed(cells, chosen):
+    """What a page's live cells show for a reader, by cell; and those that stay, each with the reason."""
+    page, session = Page(cells), Session()
+    session.scenario = inputs.load(chosen)
+    with session.around():
+        page.run(page.live - {number for number, cell in enumerate(page.cells.all) if "ran" in cell.source}, session)
+    results = {number: page.results[number] for number in page.live if page.results[number]}
+    return {n: r.shown for n, r in results.items() if not r.why}, {n: r.text for n, r in results.items() if r.why}
+
+
+@pytest.mark.parametrize("chosen", [{}, H200, TOO_LARGE])
+def test_all_that_follows_from_the_week_of_the_worksheet_follows_in_a_browser(book, chosen):
+    cells = book["pages"]["worksheet"]["cells"]
+    with absent.standing_in(absent.NATIVE):
+        found, stays = followed(cells, chosen)
+    with_duckdb, _ = followed(cells, chosen)
+    assert found == {number: with_duckdb[number] for number in found}
+    keys = {data["key"] for shown in found.values() for kind, data in shown if kind in ("value", "table")}
+    assert keys >= {"worksheet-verdict", "worksheet-decision", "worksheet-margins", "tab-worksheet-crossing"}
+    shell = next(number for number, cell in enumerate(cells) if "shell.ran(" in cell["source"])
+    assert set(stays) == set(range(shell, shell + 6)) and all("the command line" in why for why in stays.values())
 
 
 def scenarios():

@@ -12,11 +12,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import tomli_w
+
 from costlib import catalog, scenario
 from costlib.schema import InputError, nearest, read
 from costlib.units import Quantity, quantity, show
 
-__all__ = ["FIELDS", "FILE", "Field", "load", "notices", "numbers", "problems", "scenario_text"]
+__all__ = ["FIELDS", "FILE", "Field", "from_model_file", "load", "notices", "numbers", "problems", "scenario_text"]
 
 FILE = "mine.toml"  # the reader's file, by name
 
@@ -131,35 +133,60 @@ def scenario_text(inputs):
     Parameters
     ----------
     inputs : dict of str to str
-        Texts by field; an empty one is left as published.
+        Texts by field; an empty one is left as published. The text of a list of tables, as of ``model.attention``,
+        is JSON.
 
     Returns
     -------
     str
         Empty without inputs.
+
+    Raises
+    ------
+    InputError
+        If such a list is none.
     """
-    given = {key: text.strip() for key, text in inputs.items() if text.strip()}
-    chosen = {key: text for key, text in given.items() if "." not in key}
-    changed = {}
+    given = {_whole(key): _whole(text.strip()) for key, text in inputs.items() if text.strip()}
+    tables = {key: text for key, text in given.items() if "." not in key}
     for key, text in given.items():
         part, dot, name = key.partition(".")
         if dot:
-            changed.setdefault(part, {})[name] = text
-    lines = [f"{_bare(part)} = {_quoted(text)}" for part, text in chosen.items() if part not in changed]
-    for part, values in changed.items():
-        values = ({"from": chosen[part]} if part in chosen else {}) | values
-        lines += ["", f"[{_bare(part)}]", *(f"{_bare(name)} = {_quoted(text)}" for name, text in values.items())]
-    return "\n".join(lines).strip() + "\n" if lines else ""
+            if isinstance(tables.get(part), str):
+                tables[part] = {"from": tables[part]}
+            tables.setdefault(part, {})[name] = _value(key, text)
+    return tomli_w.dumps(tables)
 
 
-def _quoted(text):
-    """A basic string of TOML: as JSON has it, but for one control character and for halves of characters."""
-    whole = text.encode("utf-8", "replace").decode()
-    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _whole(text):
+    """A text without halves of characters, which no file can hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
-def _bare(key):
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key)
+def _value(key, text):
+    """What a file holds for the text of a field: itself, or the tables of a list.
+
+    Raises
+    ------
+    InputError
+        If a list is wanted, and this is none.
+    """
+    if "parts" not in _schema(key):
+        return text
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    plain = isinstance(found, list) and all(isinstance(one, dict) and _is_plain(one) for one in found)
+    if not found or not plain:
+        given = text if len(text) <= 60 else text[:57] + "..."
+        wanted = f"{_schema(key)['text']}, as a list of objects in JSON"
+        raise InputError(f"{key.partition('.')[2]} = {given!r}; wanted {wanted}")
+    return found
+
+
+def _is_plain(table):
+    """Whether each value is a number or a text."""
+    return all(isinstance(value, int | float | str) for value in table.values())
 
 
 def load(inputs):
@@ -177,6 +204,45 @@ def load(inputs):
         file = Path(folder, FILE)
         file.write_text(text, encoding="utf-8")
         return scenario.load(file)
+
+
+# ---------------------------------------------------------------- a model's file
+
+
+def from_model_file(name, text):
+    """The inputs that a model's file makes.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file.
+    text : str
+        What it holds: that of a ``config.json``.
+
+    Returns
+    -------
+    dict of str to str
+        All values of the model, by field.
+
+    Raises
+    ------
+    InputError
+        If it is no such file, or has a model that a scenario cannot say; in a sentence for the reader.
+    """
+    from costlib.model_config import read_table
+    from costlib.model_config.scenario import model_table
+    from costlib.model_config.sources import name_of, parsed
+
+    if name.lower().endswith(".gguf"):
+        raise InputError(f"{name}: a GGUF file; wanted config.json, or the command costlib scenario, which reads both")
+    try:
+        table = model_table(read_table(parsed(_whole(text).encode(), name), name, name=name_of(Path(name))))
+    except InputError as error:
+        told = str(error)
+        raise InputError(told + "; the command costlib scenario takes it" if "--assume" in told else told) from None
+    return {
+        f"model.{field}": json.dumps(value) if isinstance(value, list) else str(value) for field, value in table.items()
+    }
 
 
 # ---------------------------------------------------------------- what is wrong
@@ -219,7 +285,7 @@ def _alone(key, text):
         if part not in scenario.PARTS:
             return f"unknown key {key!r}; {nearest(part, scenario.PARTS)}"
         if dot and name not in ("from", "source", "notes"):
-            read(scenario.PARTS[part], {name: text.strip()}, "")
+            read(scenario.PARTS[part], {name: _value(key, text.strip())}, "")
         elif not dot and part.removeprefix("host_") in catalog.KINDS:
             catalog.part(part.removeprefix("host_"), text.strip())
     except InputError as error:
