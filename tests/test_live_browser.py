@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 
 from conftest import BOOK, code_of, listen
 from costlib import catalog
+from costlib.book import FILES
 from costlib.book.live import absent, inputs
 from costlib.book.live.page import Page
 from costlib.book.live.running import Session
@@ -449,6 +450,92 @@ def test_a_card_of_ones_own_is_entered_and_goes_where_another_is_chosen(reader):
     expect(reader.value("output-input-ratio")).to_have_text("206")
     assert reader.page.url.endswith("?accelerator=h200-sxm")
     assert reader.page.locator("[name='accelerator.bandwidth']").input_value() == ""
+
+
+MIXTRAL = FILES / "configs" / "mistralai--Mixtral-8x7B-v0.1.json"
+CHOSEN = "(select) => select.selectedOptions[0].text"
+
+
+def test_the_file_of_a_model_is_read_in_the_browser_and_named_by_its_title(contexts, address, run, tmp_path):
+    """Before anything else; Python starts for it. The command line gives the same."""
+    reader = Reader(contexts(), address, "attention-state").open()
+    page, model = reader.page, reader.page.locator("[name=model]")
+    page.locator("#hardware > summary").click()
+    page.locator("#model-file").set_input_files(MIXTRAL)
+    reader.until("new URLSearchParams(location.search).has('model.attention')")
+    reader.settled()
+    title = model.evaluate(CHOSEN)
+    assert title == "mistralai/Mixtral-8x7B-v0.1"
+    expect(page.locator("#hardware > summary")).to_have_text(f"Change the hardware. Yours: {title}")
+    assert not [url for url in page.asked if "Mixtral" in url]
+    with page.expect_download() as download:
+        page.locator(".hardware-file").click()
+    download.value.save_as(tmp_path / "mine.toml")
+    code, out, _ = run("show", "--json", tmp_path / "mine.toml")
+    told, records = json.loads(out)["values"], reader.records()
+    compared = told.keys() & records.keys()
+    assert code == 0 and len(compared) > 2
+    for key in compared:
+        wanted = Quantity(told[key]["value"], told[key]["unit"]).m_as(records[key]["unit"])
+        assert records[key]["value"] == pytest.approx(wanted, rel=1e-9), key
+    page.reload()
+    reader.settled()
+    assert model.evaluate(CHOSEN) == title
+    page.go_back()
+    expect(page.locator("#hardware > summary")).to_have_text("Change the hardware")
+    assert model.input_value() == ""
+    page.go_forward()
+    expect(page.locator("#hardware > summary")).to_contain_text(title)
+    reader.choose(model="qwen3-8b")
+    reader.settled()
+    assert page.url.endswith("?model=qwen3-8b") and not page.locator(".hardware-own").count()
+    page.close()
+
+
+def test_from_the_model_of_a_file_one_goes_back_to_the_published(reader):
+    before = reader.article()
+    reader.page.locator("#model-file").set_input_files(MIXTRAL)
+    reader.until("new URLSearchParams(location.search).has('model.attention')")
+    reader.choose(model="")
+    expect(reader.page.locator(".hardware-status")).to_have_text("The page shows the published values.")
+    assert reader.article() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("config.json", b"{", "is not JSON"),
+        ("large.json", b"[" * (2**24 + 1), "large.json cannot be read"),
+        ("model.gguf", b"GGUF", "a GGUF file"),
+        ("a.json", b'{"model_type": "nonsense"}', "nonsense"),
+        ("<b>.json", b"\xff\x00", "<b>.json"),
+    ],
+    ids=["no JSON", "large", "GGUF", "unknown", "no text"],
+)
+def test_a_file_that_makes_no_model_is_refused_beside_the_field(reader, tmp_path, name, content, said):
+    reader.take("?accelerator=h200-sxm").drawn()
+    before, at = reader.article(), reader.page.url
+    (tmp_path / name).write_bytes(content)
+    reader.page.locator("#model-file").set_input_files(tmp_path / name)
+    expect(reader.problem("model")).to_contain_text(said)
+    expect(reader.page.locator(".hardware-status")).to_contain_text("the page stays as it was")
+    assert (reader.article(), reader.page.url) == (before, at)
+    reader.choose(accelerator="l4")
+    reader.settled()
+    expect(reader.problem("model")).to_have_text("")
+
+
+def test_the_button_for_a_file_is_reached_by_the_keyboard_and_says_what_it_is(reader):
+    reader.show_control()
+    reader.page.locator("[name=model]").focus()
+    reader.page.keyboard.press("Shift+Tab")
+    assert reader.page.evaluate("document.activeElement.id") == "model-file"
+    label = reader.page.locator("#model-file + label")
+    assert label.evaluate("(label) => getComputedStyle(label).outlineStyle") == "solid"
+    with reader.page.expect_file_chooser():
+        reader.page.keyboard.press("Enter")
+    file = reader.page.get_by_label("or its config.json")
+    assert "hardware-kept" in file.get_attribute("aria-describedby")
 
 
 # ---------------------------------------------------------------- the address
