@@ -66,10 +66,12 @@ def read(source, assume=()):
     >>> import json, tempfile, pathlib
     >>> config = {"model_type": "llama", "num_hidden_layers": 80, "num_attention_heads": 64,
     ...           "num_key_value_heads": 8, "hidden_size": 8192, "dtype": "bfloat16"}
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "config.json")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "config.json")
     >>> _ = file.write_text(json.dumps(config))
     >>> show(read(file).bytes_per_token(), digits=6)
     '327,680 B/token'
+    >>> folder.cleanup()
     """
     if str(source).lower().endswith(".gguf"):
         from costlib.model_config.gguf import read_gguf

@@ -16,8 +16,19 @@ import tomli_w
 
 from costlib import catalog, scenario
 from costlib.schema import InputError, nearest, read
+from costlib.units import Quantity, quantity, show
 
-__all__ = ["FIELDS", "FILE", "Field", "from_model_file", "load", "numbers", "problems", "scenario_text"]
+__all__ = [
+    "FIELDS",
+    "FILE",
+    "Field",
+    "from_model_file",
+    "load",
+    "notices",
+    "numbers",
+    "problems",
+    "scenario_text",
+]
 
 FILE = "mine.toml"  # the reader's file, by name
 
@@ -26,7 +37,7 @@ FILE = "mine.toml"  # the reader's file, by name
 class Field:
     """One field of the control: chosen from the catalog, or typed in its unit, or in another one.
 
-    ``step`` says how a dial goes: ``"doubling"`` or ``"1-2-5"``; empty where there is none.
+    ``step`` says how a dial goes: ``"doubling"`` or ``"1-2-5"``; empty where no sentence has one.
     """
 
     key: str
@@ -45,23 +56,32 @@ class Field:
             return [("", getattr(_reference(), part).title), *catalogued]
         return [(option, option) for option in _schema(self.key).get("options", ())]
 
+    def stands(self, case):
+        """What a scenario has there: a number in the field's unit, or a text; None where it has none."""
+        part, _, name = self.key.partition(".")
+        value = getattr(getattr(case, part), name)
+        return value if value is None or isinstance(value, str) else self._number(value)
+
     @property
     def published(self):
-        """The published value, as it would be typed; empty for a part."""
-        part, dot, name = self.key.partition(".")
-        if not dot:
+        """The published value, as it would be typed; empty for a part, and where there is none."""
+        if "." not in self.key or (value := self.stands(_reference())) is None:
             return ""
-        value = getattr(getattr(_reference(), part), name)
-        return value if isinstance(value, str) else _typed(value.m_as(self.unit), self.unit)
+        return value if isinstance(value, str) else f"{value:.15g} {self.unit}".strip()
 
     @property
     def limits(self):
         """The least and the most, in its unit; None where no number is wanted."""
         schema = _schema(self.key)
-        return (schema["low"].m_as(self.unit), schema["high"].m_as(self.unit)) if "low" in schema else None
+        return (self._number(schema["low"]), self._number(schema["high"])) if "low" in schema else None
+
+    def _number(self, value):
+        one = quantity(f"1 {self.unit}")
+        return float(f"{value.m_as(one.units) / one.magnitude:.15g}")
 
 
 HARDWARE, MORE = "Model and hardware", "Workload and runtime"
+MODEL, CARD, LINKS = "The model itself", "The accelerator itself", "Links"
 FIELDS = [
     Field("model", "Model", HARDWARE),
     Field("accelerator", "Accelerator", HARDWARE),
@@ -82,6 +102,18 @@ FIELDS = [
     Field("workload.model_time", "Model time of a turn", MORE, "s", "1-2-5"),
     Field("workload.tool_time", "Tool time of a turn", MORE, "s", "1-2-5"),
     Field("reserve.runtime", "Runtime and activations", MORE, "GB", "1-2-5"),
+    Field("model.parameters", "Parameters", MODEL, "billion parameters"),
+    Field("model.active_parameters", "Active parameters", MODEL, "billion parameters"),
+    Field("accelerator.title", "Name of the accelerator", CARD),
+    Field("accelerator.memory", "Memory of one", CARD, "GB"),
+    Field("accelerator.bandwidth", "Memory bandwidth", CARD, "TB/s"),
+    Field("accelerator.rate_16bit", "Dense 16-bit rate", CARD, "Top/s"),
+    Field("accelerator.rate_8bit", "Dense 8-bit rate", CARD, "Top/s"),
+    Field("accelerator.rate_4bit", "Dense 4-bit rate", CARD, "Top/s"),
+    Field("link.bandwidth", "Link bandwidth", LINKS, "GB/s"),
+    Field("link.latency", "Link latency", LINKS, "ns"),
+    Field("host_link.bandwidth", "Host link bandwidth", LINKS, "GB/s"),
+    Field("host_link.latency", "Host link latency", LINKS, "ns"),
 ]
 
 
@@ -97,19 +129,9 @@ def _schema(key):
     return next((f.metadata for f in dataclasses.fields(scenario.PARTS[part]) if f.name == name), {})
 
 
-def _typed(number, unit):
-    """A value as a reader would type it, to the last digit."""
-    return f"{number:.15g} {unit}".strip()
-
-
 def numbers(case):
-    """Where the dials of a scenario stand: a number for each field with a step, in the field's unit."""
-    found = {}
-    for field in FIELDS:
-        part, _, name = field.key.partition(".")
-        if field.step:
-            found[field.key] = getattr(getattr(case, part), name).m_as(field.unit)
-    return found
+    """Where the typed fields of a scenario stand, and its dials: as :meth:`Field.stands`."""
+    return {field.key: field.stands(case) for field in FIELDS if not field.choices}
 
 
 # ---------------------------------------------------------------- the reader's file
@@ -295,5 +317,83 @@ def _sentence(message, key):
     part, _, name = key.partition(".")
     message = re.sub(rf"^(\[{re.escape(part)}\]:? *)?({re.escape(name or part)}( = |: ))?", "", message.strip())
     message = re.sub(r"^('[^']*'); wanted", r"given \1; wanted", message)
-    message = message.replace("; set [precision] arithmetic", "; choose another arithmetic")
+    message = message.replace("; set [precision] arithmetic", "; choose another arithmetic, or enter that rate")
     return message[:1].upper() + message[1:]
+
+
+# ---------------------------------------------------------------- what is worth a word
+
+
+def notices(inputs, case):
+    """What the reader has to hear of inputs that can be used: a sentence for each field concerned.
+
+    Parameters
+    ----------
+    inputs : dict of str to str
+        The one that was set last, last.
+    case : Scenario
+        The one that they make.
+
+    Returns
+    -------
+    dict of str to str
+        Empty where there is nothing to say, as of the published inputs.
+    """
+    found = {}
+    for sentence, keys in (_room(case), _two_sizes(inputs, case), _call(case)) if inputs else ():
+        if sentence:
+            key = _set_last(inputs, keys)
+            found[key] = f"{found[key]} {sentence}" if key in found else sentence
+    return found
+
+
+def _set_last(inputs, keys):
+    """Which of these fields was set last; a part with a title of the reader's own was set as one."""
+    for key in reversed(inputs):
+        part = key.partition(".")[0]
+        field = part if f"{part}.title" in inputs else key
+        if field in keys:
+            return field
+    return keys[0]
+
+
+def _room(case):
+    """Whether the node has room for the model, and for one context."""
+    keys = ["model", "model.parameters", "accelerator", "accelerator.memory", "node", "node.accelerators"]
+    keys += ["reserve.weights", "reserve.runtime"]
+    context, pool = case.workload.context, case.state_pool
+    held, memory = case.node_memory - pool, show(case.node_memory, "GB", 4)
+    if pool <= 0 * pool:
+        return f"It does not fit: weights and runtime take {show(held, 'GB', 4)}, and the node has {memory}.", keys
+    if case.resident_sequences(context) < Quantity(1, "sequence"):
+        left = f"Weights and runtime leave {show(pool, 'GB')} of the node's {memory}"
+        return f"{left}, which holds no context of {show(context, digits=9)}.", [
+            *keys,
+            "precision.kv_cache",
+            "workload.context",
+        ]
+    return "", keys
+
+
+def _two_sizes(inputs, case):
+    """Whether only one of the sizes of a weight was set, and the other is another."""
+    read, held = "precision.weights", "reserve.weights"
+    sizes = [show(part.weights, "B/parameter") for part in (case.precision, case.reserve)]
+    if (read in inputs) == (held in inputs) or case.precision.weights == case.reserve.weights:
+        return "", []
+    if read in inputs:
+        return f"In the node's memory a weight still takes {sizes[1]}; set that as well if it shrinks there.", [read]
+    return f"A step still reads {sizes[0]}; set that as well if it reads what is held.", [held]
+
+
+def _call(case):
+    """Whether the example call is longer than a context."""
+    work = case.workload
+    if work.prompt + work.output <= work.context:
+        return "", []
+    prompt, output, context = (show(each, digits=9) for each in (work.prompt, work.output, work.context))
+    return f"The call has a prompt of {prompt} and an output of {output}: more than the context of {context}.", [
+        "workload.prompt",
+        "workload.output",
+        "workload.context",
+    ]
