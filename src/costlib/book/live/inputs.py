@@ -18,17 +18,7 @@ from costlib import catalog, scenario
 from costlib.schema import InputError, nearest, read
 from costlib.units import Quantity, quantity, show
 
-__all__ = [
-    "FIELDS",
-    "FILE",
-    "Field",
-    "from_model_file",
-    "load",
-    "notices",
-    "numbers",
-    "problems",
-    "scenario_text",
-]
+__all__ = ["FIELDS", "FILE", "Field", "from_model_file", "load", "notices", "numbers", "problems", "scenario_text"]
 
 FILE = "mine.toml"  # the reader's file, by name
 
