@@ -139,7 +139,7 @@ def _weights(config):
     if counted.active == counted.total:
         return {"parameters": counted.total}
     if counted.active is None:
-        raise Inexpressible("active_parameters", None, "how many weights a token passes through is not known here")
+        raise Refused("active_parameters", None, "how many weights a token passes through is not known here")
     if counted.experts is None:
         raise Inexpressible("experts", None, "layers differ in how many they have, or a token goes to")
     return {
