@@ -353,7 +353,9 @@ def test_it_says_of_what_length_contexts_are(said):
         assert all(f"{length:,.0f} tokens with {names_of({name: 0})}" in says for name, length in lengths.items())
     of_them = "of them" if len(set(lengths.values())) == 1 else "of its own"
     assert re.search(rf"\d {of_them}(,|\.)", shown["compared-holds"]["value"])
-    of_length = "of its own length" if len(set(lengths.values())) > 1 else f"of {lengths['reference']:,.0f} tokens"
+    of_length = (
+        "of each scenario's own length" if len(set(lengths.values())) > 1 else f"of {lengths['reference']:,.0f} tokens"
+    )
     assert of_length in shown["fig-compared-offers"]["caption"]
 
 
