@@ -30,6 +30,9 @@ PROPERTIES = {part: frozenset({part}) for part in PARTS} | {
     "weights": frozenset({"model", "precision"}),
     "node_memory": frozenset({"accelerator", "node"}),
     "state_pool": frozenset({"model", "accelerator", "node", "reserve"}),
+    "rank_pool": frozenset({"model", "accelerator", "node", "reserve"}),
+    "sharings": frozenset({"model", "node"}),
+    "sharing": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "resident_sequences": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "file": frozenset(),
 }

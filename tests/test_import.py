@@ -41,7 +41,6 @@ def test_scalars_are_computed_where_numpy_is_not_installed():
         "import sys\n"
         "sys.modules['numpy'] = None  # an import of it fails\n"
         "from costlib import load, show\n"
-        "from costlib.capacity import resident_sequences, state_pool\n"
         "from costlib.queueing import erlang_c\n"
         "from costlib.serving import critical_batch, step_time\n"
         "from costlib.speculation import tokens_per_pass\n"
@@ -49,9 +48,8 @@ def test_scalars_are_computed_where_numpy_is_not_installed():
         "s = load()\n"
         "work = s.model.token_operations(quantity('0 token'))\n"
         "arguments = s.weights, quantity('0 B'), work, s.peak_rate, s.accelerator.bandwidth\n"
-        "pool = state_pool(s.node_memory, quantity('141.2 GB'), s.reserve.runtime)\n"
         "print(show(critical_batch(*arguments)), '|', show(step_time(s.workload.batch, *arguments), 'ms'), '|',\n"
-        "      show(resident_sequences(pool, quantity('10 GiB'))), '|', show(s.model.attention_crossover()), '|',\n"
+        "      show(s.resident_sequences(s.workload.context)), '|', show(s.model.attention_crossover()), '|',\n"
         "      show(tokens_per_pass(0.8, quantity('4 token'))), '|', show(erlang_c(14, 10)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from costlib import kv_cache, serving
+from costlib import catalog, kv_cache, model_config, serving
+from costlib.book import FILES
 from costlib.model import AttentionLayers, Model
+from costlib.model_config import rank
 from costlib.units import Quantity, quantity
 
 steady = settings(derandomize=True, deadline=None, max_examples=80)
@@ -248,3 +250,81 @@ def test_a_models_state_is_that_of_its_kinds_of_layers(any_model, context):
 def test_a_model_that_cannot_be_is_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+# One of several accelerators that share a model
+
+
+def accelerators(number):
+    return Quantity(float(number), "accelerator")
+
+
+def on_each(model, number, context=32768):
+    return model.rank(PRECISION, accelerators(number)).state(tokens(context)).m_as("B")
+
+
+@pytest.mark.parametrize("shared", [DENSE, GEMMA, LATENT, MIXTRAL, HYBRID])
+def test_an_accelerator_alone_keeps_everything(shared):
+    alone = shared.rank(PRECISION, accelerators(1))
+    assert alone.bytes_per_token == shared.bytes_per_token(PRECISION)
+    for context in (1, 1024, 100_000):
+        assert alone.state(tokens(context)) == shared.context_state(tokens(context), PRECISION)
+
+
+@pytest.mark.parametrize("number, heads", [(2, 4), (4, 2), (8, 1), (16, 1), (72, 1), (3, 3), (6, 2)])
+def test_heads_divide_and_an_accelerator_keeps_at_least_one(number, heads):
+    assert on_each(DENSE, number) == pytest.approx(on_each(DENSE, 1) * heads / 8)
+    assert DENSE.rank(PRECISION, accelerators(number)).bytes_per_token.magnitude == pytest.approx(40_960 * heads)
+
+
+def test_a_latent_stands_whole_on_each():
+    assert {on_each(LATENT, number) for number in (1, 2, 8, 72)} == {32768 * 70_272}
+
+
+def test_each_kind_of_layers_divides_by_its_own_heads():
+    """As Gemma 4: few heads where the whole context is kept, more where a window is."""
+    shared = model(kind(10, kv_heads=4), kind(50, kv_heads=16, window=1024))
+    assert on_each(shared, 8) == 2 * 2 * 128 * (10 * 32768 + 50 * 2 * 1024)
+
+
+def test_a_recurrent_state_divides():
+    more = on_each(HYBRID, 8) - on_each(model(kind(16), layers=64), 8)
+    assert more == pytest.approx(150e6 / 8)
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 28])
+def test_engines_share_layers_where_their_heads_divide(number):
+    assert kind(28, query_heads=28, kv_heads=4).divide_among(accelerators(number))
+
+
+@pytest.mark.parametrize("number", [3, 7, 8])
+def test_engines_do_not_where_query_heads_or_copies_of_stored_ones_would_not(number):
+    """28 and 4 heads, as in Qwen2.5 7B: seven ranks divide the 28, but would keep 4 / 7 of a head each."""
+    assert not kind(28, query_heads=28, kv_heads=4).divide_among(accelerators(number))
+
+
+def test_a_latent_goes_wherever_query_heads_divide():
+    assert kind(28, query_heads=28, latent_rank=512, rope_dim=64).divide_among(accelerators(7))
+
+
+FILE_OF = {
+    "deepseek-v3": "deepseek-ai--DeepSeek-V3",
+    "gemma-4-26b-a4b": "google--gemma-4-26B-A4B",
+    "llama-3.1-70b": "meta-llama--Meta-Llama-3.1-70B",
+    "mixtral-8x7b": "mistralai--Mixtral-8x7B-v0.1",
+    "nemotron-3-super-120b-a12b": "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8",
+    "gpt-oss-120b": "openai--gpt-oss-120b",
+}
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 6, 8, 16, 72])
+@pytest.mark.parametrize("name, file", FILE_OF.items(), ids=FILE_OF)
+def test_the_catalog_divides_a_model_as_its_file_does(name, file, number):
+    """To the byte, but for whole elements of recurrent states where they do not divide."""
+    config = model_config.read(FILES / f"configs/{file}.json")
+    for context in (1, 1000, 131_072):
+        of_file = rank.Rank(config, tokens(context), PRECISION, number).state(context).m_as("B")
+        exact = not config.states or number in (1, 2, 4, 8, 16)
+        assert on_each(catalog.part("model", name), number, context) == pytest.approx(
+            of_file, rel=1e-12 if exact else 1e-4
+        )

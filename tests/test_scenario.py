@@ -1,18 +1,20 @@
 """costlib.scenario: the reference, a reader's file laid over it, and what is wrong with a file."""
 
+import dataclasses
 import json
 import os
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from costlib import catalog
+from costlib import capacity, catalog
 from costlib.scenario import PARTS, VARIABLE, InputError, Scenario, load
-from costlib.units import quantity
+from costlib.units import Quantity, quantity
 
 steady = settings(
     derandomize=True,
@@ -145,6 +147,24 @@ def test_a_part_of_the_catalog_may_be_changed_too(overlay):
 
 def test_a_title_given_is_the_title(overlay):
     assert overlay('[workload]\nturns = 4\ntitle = "ours"').workload.title == "ours"
+
+
+def test_a_title_does_not_claim_what_was_changed(overlay):
+    for part in ("precision", "reserve"):
+        assert getattr(load(), part).title_changed == getattr(load(), part).title
+    precision = '[precision]\nweights = "4.25 bit/parameter"\nactivations = "1 byte/element"'
+    assert overlay(precision).precision.title == (
+        "4.25-bit weights, 8-bit arithmetic, 16-bit KV cache, 8-bit activations"
+    )
+    reserve = overlay('[reserve]\nweights = "1 byte/parameter"\nruntime = "4 GiB"').reserve
+    assert reserve.title == "8-bit weights and 4.29 GB for the runtime"
+    node = overlay('[node]\nfrom = "hgx-8-nvlink-3"\naccelerators = 16').node
+    assert node.title == "16 accelerators on nvlink-3, pcie-4-x16 to the host"
+
+
+def test_a_part_given_the_values_that_it_has_is_not_changed(overlay):
+    scenario = overlay('[accelerator]\nbandwidth = "3350 GB/s"\n[workload]\nturns = 15')
+    assert [scenario.accelerator.title, scenario.workload.title] == [load().accelerator.title, load().workload.title]
 
 
 def test_a_part_from_the_catalog_unchanged_keeps_its_title(overlay):
@@ -403,3 +423,152 @@ def test_a_file_without_end_is_refused(tmp_path):
     file.write_bytes(b"#" * (2**20 + 1))
     with pytest.raises(InputError, match="more than 1 MiB"):
         load(file)
+
+
+# What a node holds
+
+
+def changed(model="llama-3.1-70b", accelerators=8, memory="80 GiB", weights="2 byte/parameter", runtime="20 GB"):
+    """The reference scenario with another model, node and reserve."""
+    case = load()
+    return dataclasses.replace(
+        case,
+        model=catalog.part("model", model),
+        node=dataclasses.replace(case.node, accelerators=Quantity(float(accelerators), "accelerator")),
+        accelerator=dataclasses.replace(case.accelerator, memory=quantity(memory)),
+        reserve=dataclasses.replace(case.reserve, weights=quantity(weights), runtime=quantity(runtime)),
+    )
+
+
+def tokens(number):
+    return Quantity(float(number), "token")
+
+
+def held(case, context=32_768):
+    return case.resident_sequences(tokens(context)).magnitude
+
+
+def undivided(case, context=32_768):
+    """Contexts that would fit if weights and state were held once and nothing left over."""
+    once = case.model.context_state(tokens(context), case.precision.kv_cache)
+    return capacity.resident_sequences(case.state_pool, once).magnitude
+
+
+def by_sharing(case, context=32_768):
+    """Contexts by each number of accelerators that may share a copy."""
+    found = {}
+    for ranks in case.sharings:
+        kept = case.model.rank(case.precision.kv_cache, ranks).state(tokens(context))
+        on_node = capacity.resident_on_node(case.rank_pool(ranks), kept, case.node.accelerators, ranks)
+        found[ranks.magnitude] = on_node.magnitude
+    return found
+
+
+def test_eight_heads_on_eight_accelerators_are_the_pool_over_the_state():
+    case = load()
+    assert held(case) == undivided(case) == 48
+    assert case.sharing(case.workload.context) == quantity("8 accelerator")
+
+
+def test_a_latent_on_eight_accelerators_is_kept_eight_times():
+    """As if kept once, a node of eight H200 would be promised 189 contexts of DeepSeek-V3; sharing it, it holds 23."""
+    case = changed("deepseek-v3", memory="141 GB", weights="1 byte/parameter")
+    assert (held(case), undivided(case)) == (23, 189)
+    assert by_sharing(case) == {8: 23, 4: 0, 2: 0, 1: 0}  # only all of the node hold the weights
+
+
+def test_a_published_node_holds_as_much_less_of_a_latent():
+    """vLLM's recipes, issue 762: eight replicas hold 156.9 contexts, eight GPUs that split the model 20.43."""
+    case = changed("deepseek-v3", memory="10 TB", weights="0.1 byte/parameter", runtime="0 B")
+    eight, one = quantity("8 accelerator"), quantity("1 accelerator")
+
+    def room(ranks):
+        kept = case.model.rank(case.precision.kv_cache, ranks).state(tokens(262_144))
+        return 8 / ranks.magnitude * (case.rank_pool(ranks) / kept).m_as("")
+
+    assert room(one) / room(eight) == pytest.approx(156.9 / 20.43, rel=0.05)
+
+
+def test_more_copies_hold_more_where_heads_run_out():
+    """Eight accelerators would store two key-value heads four times; two groups of four, twice; and so on."""
+    case = changed("nemotron-3-super-120b-a12b", memory="141 GB", weights="1 byte/parameter")
+    found = by_sharing(case, 131_072)
+    assert case.sharing(tokens(131_072)).magnitude == max(found, key=found.get) < 8
+    assert held(case, 131_072) == max(found.values()) < undivided(case, 131_072)
+
+
+def test_the_runtime_and_the_weights_of_a_copy_are_divided():
+    case = changed()
+    assert case.rank_pool(quantity("8 accelerator")).m_as("GB") == pytest.approx(case.state_pool.m_as("GB") / 8)
+    left = 80 * 1.073741824 - 141.107 / 2 - 20 / 8
+    assert case.rank_pool(quantity("2 accelerator")).m_as("GB") == pytest.approx(left, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "model, accelerators, sharings",
+    [
+        ("llama-3.1-70b", 1, [1]),
+        ("llama-3.1-70b", 8, [8, 4, 2, 1]),
+        ("llama-3.1-70b", 72, [72, 8, 4, 2, 1]),  # 64 query heads, 8 key-value heads
+        ("deepseek-v3", 72, [72, 8, 4, 2, 1]),
+        ("qwen2.5-7b", 8, [8, 4, 2, 1]),  # 28 query heads do not divide by all 8, which count all the same
+        ("qwen2.5-7b", 16, [16, 4, 2, 1]),
+    ],
+)
+def test_heads_decide_how_many_may_share(model, accelerators, sharings):
+    assert [ranks.magnitude for ranks in changed(model, accelerators).sharings] == sharings
+
+
+def test_a_model_that_fits_by_no_sharing_leaves_room_for_nothing():
+    case = changed("llama-3.1-405b", accelerators=8, memory="24 GB")
+    assert case.state_pool.magnitude < 0 and held(case) == 0
+    assert case.sharing(tokens(32_768)) == case.node.accelerators
+
+
+def test_a_context_that_fits_by_no_sharing_is_not_held():
+    case = changed()
+    assert case.state_pool.magnitude > 0 and held(case, 5e6) == 0
+    assert case.sharing(tokens(5e6)) == case.node.accelerators
+
+
+nodes = st.builds(
+    changed,
+    st.sampled_from(catalog.names("model")),
+    st.sampled_from([1, 2, 3, 4, 6, 8, 16, 36, 72]),
+    st.sampled_from(["24 GB", "80 GiB", "141 GB", "288 GB"]),
+    st.sampled_from(["0.5 byte/parameter", "1 byte/parameter", "2 byte/parameter"]),
+)
+contexts = st.sampled_from([1, 1000, 32_768, 100_000, 1_000_000])
+
+
+@steady
+@given(nodes, contexts)
+def test_the_node_is_shared_as_it_holds_the_most(case, context):
+    """Among all sharings, though not all are tried; where several hold as many, the larger copy."""
+    found = by_sharing(case, context)
+    most = max(found.values())
+    assert held(case, context) == most
+    assert case.sharing(tokens(context)).magnitude == max(ranks for ranks in found if found[ranks] == most)
+
+
+@steady
+@given(nodes, contexts)
+def test_a_node_never_holds_more_than_if_everything_were_kept_once(case, context):
+    assert held(case, context) <= undivided(case, context)
+    if all(kind.state_copies(case.node.accelerators).magnitude == 1 for kind in case.model.attention):
+        assert held(case, context) == undivided(case, context)
+
+
+@steady
+@given(nodes, contexts, st.floats(1, 3))
+def test_more_memory_never_holds_less(case, context, factor):
+    larger = dataclasses.replace(case.accelerator, memory=factor * case.accelerator.memory)
+    assert held(dataclasses.replace(case, accelerator=larger), context) >= held(case, context)
+
+
+@steady
+@given(nodes)
+def test_lengths_at_once_are_lengths_one_by_one(case):
+    lengths = [1000, 32_768, 1_000_000]
+    at_once = case.resident_sequences(Quantity(np.array(lengths, float), "token"))
+    assert list(at_once.magnitude) == [held(case, length) for length in lengths]

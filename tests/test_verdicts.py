@@ -467,6 +467,63 @@ def which_layers_keep(seen):
     assert (seen.number("ref-bytes-per-token") > 0) == (growing > 0)
 
 
+def on_node(case, context, ranks):
+    """Sessions that a node holds, so many cards to a copy; and what a card has left."""
+    plain = in_plain(case)
+    weights = plain.all * case.reserve.weights.m_as("byte/parameter") / ranks
+    pool = case.accelerator.memory.m_as("byte") - weights - case.reserve.runtime.m_as("byte") / plain.n
+    return plain.n // ranks * max(math.floor(pool / on_card(case, context, ranks) * (1 + 1e-12)), 0), pool
+
+
+def on_card(case, context, ranks):
+    """What a context keeps on each of the cards that share a copy."""
+    plain = in_plain(case)
+    return plain.fixed / ranks + sum(
+        kind.token * min(context, kind.window) * math.ceil(kind.heads / ranks) / kind.heads for kind in plain.kinds
+    )
+
+
+def sharings(case):
+    """Cards that engines let share a copy of the model; and all."""
+    cards = int(case.node.accelerators.magnitude)
+    query = [int(kind.query_heads.magnitude) for kind in case.model.attention]
+    stored = [int(kind.heads) for kind in in_plain(case).kinds]
+    return [
+        n
+        for n in range(1, cards + 1)
+        if n == cards or not (cards % n or any(q % n for q in query) or any(h % n and n % h for h in stored))
+    ]
+
+
+def sharing(case, context):
+    """Sessions that a node holds, and the cards of a copy with which it holds the most; the most such cards."""
+    return max((on_node(case, context, ranks)[0], ranks) for ranks in sharings(case))
+
+
+@says("sharing-verdict")
+def how_a_node_shares_a_model(seen):
+    case, context, text = seen.case, seen.number("workload-context"), seen["sharing-verdict"]
+    (held, ranks), cards = sharing(case, context), case.node.accelerators.magnitude
+    assert (seen.number("resident-trajectories"), seen.number("sharing")) == (held, ranks)
+    assert seen.number("model-copies") == cards / ranks
+    stored = ranks * on_card(case, context, ranks) / in_plain(case).state(context)
+    assert about(seen.number("state-copies"), stored, 1e-9)
+    _, left = on_node(case, context, ranks)
+    assert about(seen.number("node-pool", "byte"), cards * left, 1e-9)
+    assert text.startswith("This node has no room for") == (not held)
+    if not held:
+        assert ("room for the model" in text) == (left <= 0)
+        return
+    assert ("a single accelerator, which stores a state once" in text) == (cards == 1)
+    if cards > 1:
+        times = "once" if stored < 1.0001 else f"{NUMBER} times"
+        found = re.search(f"store the state of a context {times}\\.$", text)
+        assert found and (stored < 1.0001 or near(float(found[1]), stored))
+        assert (f"all {ranks} accelerators share one copy" in text) == (ranks == cards)
+        assert (f"{ranks} accelerators share each copy" in text) == (1 < ranks < cards)
+        assert ("each accelerator has a copy" in text) == (ranks == 1)
+
+
 @says("pool-verdict", "scenario-fits")
 def whether_the_model_fits(seen):
     pool, text = seen.number("ref-node-pool", "GB"), seen["pool-verdict"]
@@ -475,9 +532,14 @@ def whether_the_model_fits(seen):
     state = in_plain(seen.case).state(seen.number("workload-context")) / 1e9
     assert ("no room for a context" in text) == (0 <= pool < state)
     if pool >= state:
-        held, context = numbers(rf"holds {NUMBER} trajector(?:y|ies) of {LENGTH}\.", text)
-        assert held == seen.number("resident-trajectories") == pool / state // 1
-        assert near(context, seen.number("workload-context"), 6)
+        held, once = seen.number("resident-trajectories"), pool / state * (1 + 1e-12) // 1
+        if held == once:
+            said, context = numbers(rf"pool holds {NUMBER} trajector(?:y|ies) of {LENGTH}\.", text)
+        else:
+            context, more = numbers(rf"^Of {LENGTH} it would hold {NUMBER} trajector", text)
+            (said,) = numbers(rf"the node holds {NUMBER}\.$", text)
+            assert more == once > held
+        assert said == held and near(context, seen.number("workload-context"), 6)
 
 
 @says("tab-inputs", "tab-models")
@@ -495,26 +557,11 @@ def a_column_of_yours(seen):
 # ---------------------------------------------------------------- kv-budget
 
 
-def on_node(case, context, ranks):
-    """Sessions that a node holds, so many cards to a copy; and what a card has left."""
-    plain = in_plain(case)
-    weights = plain.all * case.reserve.weights.m_as("byte/parameter") / ranks
-    pool = case.accelerator.memory.m_as("byte") - weights - case.reserve.runtime.m_as("byte") / plain.n
-    kept = plain.fixed / ranks + sum(
-        kind.token * min(context, kind.window) * math.ceil(kind.heads / ranks) / kind.heads for kind in plain.kinds
-    )
-    return plain.n // ranks * max(math.floor(pool / kept * (1 + 1e-12)), 0), pool
-
-
-def sharings(cards):
-    return [n for n in (1, 2, 4, 8, 16, 32, 64) if n < cards and cards % n == 0] + [cards]
-
-
-@says("node-sessions-verdict", "own-sessions-verdict", "tab-node-sessions")
+@says("node-sessions-verdict", "own-sessions-verdict", "data-parallel-verdict", "tab-node-sessions")
 def how_many_sessions(seen):
     case, text, own = seen.case, seen["node-sessions-verdict"], seen["own-sessions-verdict"]
     cards = int(case.node.accelerators.magnitude)
-    held = {ranks: on_node(case, 32_768, ranks) for ranks in sharings(cards)}
+    held = {ranks: on_node(case, 32_768, ranks) for ranks in sharings(case)}
     most = max(sessions for sessions, _ in held.values())
     for (ranks, copies, pool, _, sessions), (count, (right, left)) in zip(
         seen.rows("tab-node-sessions"), held.items(), strict=True
@@ -526,8 +573,12 @@ def how_many_sessions(seen):
     if most and cards > 1:
         ranks, sessions = numbers(rf"fit with {NUMBER} cards? a copy: {NUMBER}\.", text)
         assert held[int(ranks)][0] == sessions == most
-    undivided = max(seen.number("node-pool", "byte") / in_plain(case).state(32_768), 0) // 1
+    undivided = max(seen.number("ref-node-pool", "byte") / in_plain(case).state(32_768), 0) // 1
     assert ("Were weights and state each held once" in text) == (undivided > most)
+    latent, apart = case.model.whole_context.latent_rank is not None, seen["data-parallel-verdict"]
+    assert ("has no latent" in apart) == (not latent)
+    assert ("no more than the table says" in apart) == (latent and undivided == most)
+    assert (f"more than the table says, up to {undivided:,.0f} session" in apart) == (latent and undivided > most)
     room = held[cards][1] >= 0 or most > 0
     assert own == ("has no room for the model at all" if not room else own)
     if room:
@@ -536,15 +587,13 @@ def how_many_sessions(seen):
 
 @says("tab-own-budget", "tab-five", "fig-own-sessions")
 def the_node_beside_the_worked_card(seen):
-    cards = int(seen.case.node.accelerators.magnitude)
-    ranks = [on_node(seen.case, 32_768, n) for n in sharings(cards)]
+    case = seen.case
     (best,) = numbers(f"{NUMBER} cards? a copy", seen.tables["tab-own-budget"]["caption"])
-    assert on_node(seen.case, 32_768, int(best))[0] == max(ranks)[0] or max(sessions for sessions, _ in ranks) == 0
+    assert best == sharing(case, 32_768)[1]
     for row in seen.rows("tab-own-budget"):
         if found := re.fullmatch(f"Sessions of {LENGTH}", row[0]):
-            context = float(found[1].replace(",", ""))
-            assert float(row[2].replace(",", "")) == on_node(seen.case, context, int(best))[0]
-    ends = [max(on_node(seen.case, at, n)[0] for n in sharings(cards)) for at in (4_096, 262_144)]
+            assert float(row[2].replace(",", "")) == sharing(case, float(found[1].replace(",", "")))[0]
+    ends = [sharing(case, at)[0] for at in (4_096, 262_144)]
     title = seen.figures["fig-own-sessions"]["title"]
     if ends[0] == 0:
         assert title == "The node holds not one session of any length shown"
@@ -552,10 +601,7 @@ def the_node_beside_the_worked_card(seen):
         wanted = "not one" if ends[1] == 0 else f"{ends[1]:,.0f}"
         assert f"holds {ends[0]:,.0f} session{'s' * (ends[0] > 1)} of 4,096 tokens, and {wanted} of 262,144" in title
     sessions = seen.rows("tab-five")[-1][-1]
-    assert (
-        numbers(f"^{NUMBER}, computed", sessions)[0]
-        == on_node(seen.case, seen.number("workload-context"), int(best))[0]
-    )
+    assert numbers(f"^{NUMBER}, computed", sessions)[0] == seen.number("resident-trajectories")
 
 
 @says("tab-levers")
@@ -578,6 +624,12 @@ def holds_one(seen):
     return seen.number("resident-trajectories") >= 1
 
 
+def stored(seen):
+    """Bytes that a context of the workload takes on all cards of its copy."""
+    ranks = seen.number("sharing")
+    return ranks * on_card(seen.case, seen.number("workload-context"), ranks)
+
+
 @says("queues-answer", "gap-verdict")
 def nodes_for_the_state(seen):
     either(seen, holds_one(seen), "queues-answer", "^Keeping the state of all takes", "^This node has no room for")
@@ -586,7 +638,7 @@ def nodes_for_the_state(seen):
         assert ("for the model" in seen["queues-answer"]) == (seen.number("ref-node-pool") <= 0)
         return
     found = numbers(f"takes {NUMBER} nodes?, of those inside a call {NUMBER} nodes?", seen["queues-answer"])
-    pool, state = seen.number("node-pool", "byte"), in_plain(seen.case).state(seen.number("workload-context"))
+    pool, state = seen.number("node-pool", "byte"), stored(seen)
     for nodes, key in zip(found, ("live-trajectories", "active-trajectories"), strict=True):
         assert near(nodes, seen.number(key) * state / pool, 2)
     (ratio,) = numbers(f"waits, {NUMBER} to one", seen["gap-verdict"])
@@ -639,8 +691,9 @@ def whether_recomputing_pays(seen):
         return
     starts, turns = seen.number("start-rate"), seen.number("turns")
     recompute, tool = seen.number("recompute-node-time", "s"), seen.number("tool-time", "s")
-    share = in_plain(seen.case).state(seen.number("workload-context")) / seen.number("node-pool", "byte")
-    saved, stolen = starts * turns * (tool - recompute) * share, starts * turns * recompute
+    share = stored(seen) / seen.number("node-pool", "byte")
+    wait = recompute * seen.number("model-copies")  # only one copy of the model prefills
+    saved, stolen = starts * turns * (tool - wait) * share, starts * turns * recompute
     if saved <= 0:
         assert text.startswith("Recomputing fills more memory than keeping does")
         return
@@ -658,11 +711,11 @@ def what_a_sheet_says(seen):
     assert (seen["worksheet-token"] == "nothing once its windows are full") == (growth == 0)
     if growth:
         assert near(numbers(f"^{NUMBER} kB$", seen["worksheet-token"])[0], growth / 1e3)
-    words = f"at most {held:,.0f} session{'s' * (held > 1)}" if held else "not one session"
+    words = f"{held:,.0f} session{'s' * (held > 1)}" if held else "not one session"
     assert seen["worksheet-sessions"] == f"{words} of that cap"
     room, text = seen.number("ref-node-pool") > 0, seen["worksheet-cap-sessions"]
     assert text.startswith(f"{words} at its cap" if room else "no session, whatever the cap")
-    assert ("the node holds at most" in seen.figures["fig-worksheet-cap"]["title"]) == room
+    assert ("the node holds" in seen.figures["fig-worksheet-cap"]["title"]) == room
     if room:
         half, twice = numbers(f"tokens?, {NUMBER} at half of it and {NUMBER} at twice", text)
         assert half >= held >= twice

@@ -14,6 +14,7 @@ or single values of a part::
 """
 
 import dataclasses
+import functools
 import os
 import re
 import tomllib
@@ -24,7 +25,7 @@ from costlib import capacity, catalog, serving
 from costlib.hardware import RATES, Accelerator, Link, Node
 from costlib.model import Model
 from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, required, size
-from costlib.units import Quantity, show
+from costlib.units import Quantity, maximum, show
 
 __all__ = ["REFERENCE", "VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load"]
 
@@ -49,6 +50,17 @@ class Precision(Part):
                 f"arithmetic = {self.arithmetic!r} is narrower than weights of {stored:g} bits; wanted one as wide"
             )
 
+    @property
+    def title_changed(self):
+        """Its values: a title that says others would be wrong."""
+        weights, arithmetic = f"{_bits(self.weights, 'parameter')} weights", f"{self.arithmetic} arithmetic"
+        if weights.startswith(f"{self.arithmetic} "):
+            weights, arithmetic = f"{weights} and arithmetic", ""
+        said = [weights, arithmetic, f"{_bits(self.kv_cache, 'element')} KV cache"]
+        if self.activations != Quantity(2, "byte/element"):
+            said.append(f"{_bits(self.activations, 'element')} activations")
+        return ", ".join(filter(None, said))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reserve(Part):
@@ -56,6 +68,16 @@ class Reserve(Part):
 
     weights: Quantity = size("byte/parameter", 0.1, 8, "stored size of a weight in the node's memory")
     runtime: Quantity = size("byte", "0 B", "10 TB", "runtime, activations and fragments")
+
+    @property
+    def title_changed(self):
+        """Its values, as of a precision."""
+        return f"{_bits(self.weights, 'parameter')} weights and {show(self.runtime, 'GB')} for the runtime"
+
+
+def _bits(stored, of):
+    """The size of a number, as precisions are called."""
+    return f"{stored.m_as(f'bit/{of}'):g}-bit"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +131,90 @@ class Scenario:
 
     @property
     def state_pool(self):
-        """What the reserve leaves of the node's memory for attention state; negative where it does not fit."""
+        """What the reserve leaves of the node's memory for attention state, if it holds the weights once.
+
+        Negative where they do not fit; then they fit by no sharing.
+        """
         weights = serving.weight_bytes(self.model.parameters, self.reserve.weights)
         return capacity.state_pool(self.node_memory, weights, self.reserve.runtime)
 
+    def rank_pool(self, ranks):
+        """Memory for state on one accelerator, if so many share each copy of the model; negative where it does not fit.
+
+        Each has its part of a copy's weights, and its part of what the reserve keeps for the runtime of the node.
+        """
+        weights = serving.weight_bytes(self.model.parameters, self.reserve.weights) / ranks.magnitude
+        runtime = self.reserve.runtime / self.node.accelerators.magnitude
+        return capacity.state_pool(self.accelerator.memory, weights, runtime)
+
+    @property
+    def sharings(self):
+        """How many accelerators may share a copy of the model: the divisors of the node's that divide its heads.
+
+        The largest first: all of the node, which counts whether or not it divides them, since a model may fit no
+        other way; then it is what padded heads would take.
+        """
+        count = int(self.node.accelerators.magnitude)
+        divisors = [Quantity(float(n), "accelerator") for n in range(count, 0, -1) if count % n == 0]
+        kinds = self.model.attention
+        return divisors[:1] + [t for t in divisors[1:] if all(kind.divide_among(t) for kind in kinds)]
+
+    def sharing(self, context):
+        """How many accelerators should share a copy of the model to hold the most contexts of so many tokens.
+
+        The most accelerators where several hold as many; all of the node where none holds one.
+
+        Examples
+        --------
+        >>> from costlib import show
+        >>> case = load()
+        >>> show(case.sharing(case.workload.context))
+        '8 accelerators'
+        """
+        return max(self._ranks, key=lambda rank: self._held(context, *rank))[0].ranks
+
     def resident_sequences(self, context):
-        """Contexts of so many tokens that the node holds at once."""
-        return capacity.resident_sequences(self.state_pool, self.model.context_state(context, self.precision.kv_cache))
+        """Contexts of so many tokens that the node holds at once, by the best of the sharings.
+
+        Parameters
+        ----------
+        context : Quantity [token]
+            Scalar or array.
+
+        Returns
+        -------
+        Quantity [sequence]
+            Of the shape of the context; zero where the model does not fit.
+
+        Notes
+        -----
+        By tensor parallelism within a copy and data parallelism between copies:
+        :func:`costlib.capacity.resident_on_node` with :meth:`rank_pool` and :class:`costlib.model.Rank`.
+
+        Examples
+        --------
+        >>> from costlib import show
+        >>> case = load()
+        >>> show(case.resident_sequences(case.workload.context))
+        '48 sequences'
+        """
+        return functools.reduce(maximum, [self._held(context, *rank) for rank in self._ranks])
+
+    def _held(self, context, rank, pool):
+        return capacity.resident_on_node(pool, rank.state(context), self.node.accelerators, rank.ranks)
+
+    @functools.cached_property
+    def _ranks(self):
+        """A rank of each sharing that may hold the most, with its memory for state; of all of the node if none fits.
+
+        Fewer accelerators to a copy than store each byte once would keep the weights more often, and gain nothing.
+        """
+        found = []
+        for ranks in self.sharings:
+            found.append((self.model.rank(self.precision.kv_cache, ranks), self.rank_pool(ranks)))
+            if all(kind.state_copies(ranks) == 1 for kind in self.model.attention):
+                break
+        return [(rank, pool) for rank, pool in found if pool.magnitude > 0] or found[:1]
 
 
 PARTS = {f.name: f.type for f in dataclasses.fields(Scenario) if f.name != "file"}
@@ -219,10 +318,10 @@ def _part(name, current, given, file):
     if current is None:
         return build(PARTS[name], changes, where, origin)
     values = read(PARTS[name], changes, where)
-    if values:
-        values.setdefault("title", current.title.removesuffix(", changed") + ", changed")
     try:
-        return dataclasses.replace(current, **values, origin={**current.origin, **origin})
+        changed = dataclasses.replace(current, **values, origin={**current.origin, **origin})
+        same = "title" in values or changed == current
+        return changed if same else dataclasses.replace(changed, title=changed.title_changed)
     except ValueError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -33,18 +33,34 @@ ROWS = [
     ("bytes-per-token", "state of a token", "byte/token", 7, "{entry}"),
     ("own-context-state", "state of a context", "GB", 3, "{kept}"),
     (
+        "sharing",
+        "accelerators that share a copy of the model, for the most contexts",
+        "accelerator",
+        4,
+        "whichever of {sharings} holds the most",
+    ),
+    ("model-copies", "copies of the model on the node", None, 4, "{node.accelerators} / {sharing}"),
+    (
+        "state-copies",
+        "times that a copy's accelerators store each byte of state",
+        None,
+        3,
+        "({stored}) / {own-context-state}",
+    ),
+    (
         "node-pool",
         "room for state on the node",
         "GB",
         4,
-        "{node.accelerators} × {accelerator.memory} − {model.parameters} × {reserve.weights} − {reserve.runtime}",
+        "{node.accelerators} × {accelerator.memory} − {model-copies} × {model.parameters} × {reserve.weights} "
+        "− {reserve.runtime}",
     ),
     (
         "resident-trajectories",
-        "contexts that the node holds at most",
+        "contexts that the node holds",
         "trajectory",
         9,
-        "⌊max(0 GB, {node-pool}) / {own-context-state}⌋",
+        "{model-copies} × ⌊max(0 GB, {node-pool}) / ({model-copies} × {state-copies} × {own-context-state})⌋",
     ),
     (
         "trajectory-time",
@@ -101,6 +117,8 @@ def derived(case):
     live = queueing.number_in_system(workload.start_rate, lifetime)
     state = model.context_state(workload.context, precision.kv_cache)
     work, no_state = serving.token_operations(model.active), Quantity(0.0, "byte")
+    ranks, size = case.sharing(workload.context), case.node.accelerators
+    on_rank = model.rank(precision.kv_cache, ranks).state(workload.context)
     return {
         "ridge-point": roofline.ridge_point(case.peak_rate, bandwidth),
         "prefill-time": serving.prefill_time(model.active, case.peak_rate),
@@ -109,7 +127,10 @@ def derived(case):
         "critical-batch": serving.critical_batch(case.weights, no_state, work, case.peak_rate, bandwidth),
         "bytes-per-token": sum(kind.bytes_per_token(precision.kv_cache) for kind in model.attention),
         "own-context-state": state,
-        "node-pool": case.state_pool,
+        "sharing": ranks,
+        "model-copies": size / ranks,
+        "state-copies": ranks.magnitude * on_rank / state,
+        "node-pool": size.magnitude * case.rank_pool(ranks),
         "resident-trajectories": case.resident_sequences(workload.context),
         "trajectory-time": lifetime,
         "live-trajectories": live,
@@ -124,29 +145,35 @@ def _words(case):
 
     kinds = [(_entry(kind), _tokens(kind)) for kind in case.model.attention]
     recurrent = ["{model.recurrent_state}"] if case.model.recurrent_state else []
+    ranks = case.sharing(case.workload.context).magnitude
+    stored = [(_entry(kind, ranks), _tokens(kind)) for kind in case.model.attention]
     return {
         "rate": f"{{accelerator.{RATES[case.precision.arithmetic]}}}",
         "active": "{model.active_parameters}" if case.model.active_parameters else "{model.parameters}",
         "entry": " + ".join(entry for entry, _ in kinds),
         "kept": " + ".join([f"{tokens} × {entry}" for entry, tokens in kinds] + recurrent),
+        "stored": " + ".join([f"{tokens} × {entry}" for entry, tokens in stored] + recurrent),
+        "sharings": ", ".join(f"{each.magnitude:g}" for each in case.sharings),
     }
 
 
-def _entry(kind):
-    """What a token leaves in layers of one kind."""
-    from costlib.units import show
+def _entry(kind, ranks=1.0):
+    """What a token leaves in layers of one kind, on all of so many accelerators that share them."""
+    from costlib.units import Quantity, show
 
+    each = Quantity(-(-kind.stored_heads.magnitude // ranks), "head")
+    copied = f"{ranks:g} × " if ranks > 1 else ""
+    kept = f"{show(each, digits=9)} × ({show(kind.key_dim, digits=9)} + {show(kind.value_dim, digits=9)})"
     if kind.latent_rank is not None:
-        return f"{show(kind.layers)} × ({show(kind.latent_rank)} + {show(kind.rope_dim)}) × {{precision.kv_cache}}"
-    heads = f"{show(kind.kv_heads)} × ({show(kind.key_dim)} + {show(kind.value_dim)})"
-    return f"{show(kind.layers)} × {heads} × {{precision.kv_cache}}"
+        kept = f"({show(kind.latent_rank, digits=9)} + {show(kind.rope_dim, digits=9)})"
+    return f"{copied}{show(kind.layers, digits=9)} × {kept} × {{precision.kv_cache}}"
 
 
 def _tokens(kind):
     """The tokens of a context that layers of one kind keep."""
     from costlib.units import show
 
-    return "{workload.context}" if kind.window is None else f"min({{workload.context}}, {show(kind.window)})"
+    return "{workload.context}" if kind.window is None else f"min({{workload.context}}, {show(kind.window, digits=9)})"
 
 
 def formulas(case, values):
