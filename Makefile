@@ -15,14 +15,13 @@ VENV        ?= .venv
 BIN         := $(VENV)/bin
 SITE        := _build/html
 INSTALLED   := $(VENV)/installed
-BUILD       := $(BIN)/jupyter-book build . -W -n --keep-going
+BUILD       := $(BIN)/jupyter-book build . -W -n --keep-going -q
+COMPARED    := _build/comparison
+NOT_BUILT   := { echo "Not built; the reason is above. The pages that have run are kept, and do not run again."; exit 1; }
 
 # The first Python found that the lock covers.
 PYTHON      ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
                  $(shell $(p) -c 'import sys; (3,11) <= sys.version_info < (3,14) and print("$(p)")' 2>/dev/null)))
-
-empty :=
-space := $(empty) $(empty)
 
 ifdef SCENARIO
 export COSTLIB_SCENARIO := $(if $(filter /%,$(firstword $(SCENARIO))),$(SCENARIO),$(CURDIR)/$(SCENARIO))
@@ -45,14 +44,13 @@ install: $(INSTALLED)
 
 book: $(INSTALLED)
 	@$(BIN)/costlib show > /dev/null
-	@$(BUILD)
+	@$(BUILD) || $(NOT_BUILT)
 	@echo "The book is built: open $(SITE)/index.html; live pages need a server, such as that of make serve"
 
-comparison: export COSTLIB_COMPARISON = $(subst $(space),:,$(abspath $(SCENARIOS)))
 comparison: $(INSTALLED)
-	@$(BIN)/python -m costlib.book.comparison
-	@$(BUILD)
-	@echo "The comparison is built: open $(SITE)/book/comparison.html"
+	@files="$$($(BIN)/python -m costlib.book.comparison $(SCENARIOS))" && \
+	  COSTLIB_COMPARISON="$$files" $(BUILD) --path-output $(COMPARED) || $(NOT_BUILT)
+	@echo "The comparison is built: open $(COMPARED)/$(SITE)/book/comparison.html"
 
 test: $(INSTALLED)
 	@$(BIN)/pytest

@@ -4,7 +4,7 @@ import re
 import shlex
 
 import pytest
-from test_comparison import make
+from test_comparison import PRINTS, make
 
 from conftest import BOOK, ROOT, published_by
 from costlib.scenario import PARTS, REFERENCE, load
@@ -58,7 +58,7 @@ def test_costlib_show_prints_what_the_page_says(mine, shown, run):
 
 
 def test_make_comparison_takes_several_files(mine):
-    done = make("comparison", f"SCENARIOS={mine} {mine}", "BUILD=printenv COSTLIB_COMPARISON")
+    done = make("comparison", f"SCENARIOS={mine} {mine}", PRINTS)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"{mine}:{mine}"), done.stderr
 
 

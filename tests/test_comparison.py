@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from unittest import mock
 
 import pytest
 from bs4 import BeautifulSoup
@@ -14,6 +15,7 @@ import costlib
 from conftest import BOOK, ROOT, code_of, published_by
 from costlib.book import FILES, comparison
 from costlib.book.live.kernel import values_of_each
+from costlib.book.site import assets
 from costlib.scenario import REFERENCE, VARIABLE, load
 from costlib.schema import InputError
 
@@ -80,11 +82,43 @@ def test_two_files_of_one_name_are_refused(tmp_path, monkeypatch):
         comparison.files(load().file)
 
 
-@pytest.mark.parametrize("name", ["a|b", "*", "$x", "[a]", "<b>"])
+@pytest.mark.parametrize("name", ["a|b", "*", "$x", "[a]", "<b>", "_a_", "a--b", "a..."])
 def test_a_name_that_a_page_cannot_show_is_refused(named, name):
     named(**{name: ""})
-    with pytest.raises(InputError, match="a name with other than letters"):
+    with pytest.raises(InputError, match="wanted a name of letters and digits"):
         comparison.files(load().file)
+
+
+def test_the_name_of_the_reference_is_taken(named):
+    named(reference="")
+    with pytest.raises(InputError, match="is called 'reference', as the column beside it is"):
+        comparison.files(load().file)
+
+
+@pytest.mark.parametrize("name", ["my offer", "b200-mixture", "größer_2", "v1.5+x"])
+def test_other_names_are_taken(named, name):
+    named(**{name: ""})
+    assert list(comparison.files(load().file)) == [name]
+
+
+def test_contexts_are_those_of_all_files_or_each_its_own(named):
+    def contexts():
+        found = comparison.contexts(comparison.cases(load().file))
+        return {name: length.m_as("token") for name, length in found.items()}
+
+    longer = 'workload.context = "65536 token"'
+    named(a=longer, b=longer + '\nmodel = "qwen3-8b"')
+    assert contexts() == {"reference": 65_536, "a": 65_536, "b": 65_536}
+    named(a=longer, b="")
+    assert contexts() == {"reference": 32_768, "a": 65_536, "b": 32_768}
+    named(a=longer)
+    assert contexts() == {"reference": 65_536, "a": 65_536}
+
+
+def test_all_that_are_ahead_are_named():
+    assert comparison.leaders({"a": 1, "b": 2, "c": 2}) == ["b", "c"]
+    assert comparison.leaders({"a": 1, "b": 2, "c": 2}, least=True) == ["a"]
+    assert comparison.listed(["a"]) == "a" and comparison.listed(["a", "reference"]) == "a and the reference"
 
 
 # What differs
@@ -165,6 +199,9 @@ def test_a_column_is_what_the_scenario_computes(page):
 # The command
 
 
+PRINTS = "BUILD=sh -c 'echo $$COSTLIB_COMPARISON; echo $$*' --"  # what a build would be given
+
+
 def make(*arguments):
     command = ["make", "--no-print-directory", f"VENV={VENV}", f"--assume-old={VENV}/installed", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -195,32 +232,74 @@ def test_the_command_hands_the_files_to_the_build(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.toml").write_text('model = "qwen3-8b"')
     relative = os.path.relpath(tmp_path / "a.toml", ROOT)
-    done = make("comparison", f"SCENARIOS={relative} {tmp_path}/b.toml", "BUILD=printenv COSTLIB_COMPARISON")
+    done = make("comparison", f"SCENARIOS={relative} {tmp_path}/b.toml", PRINTS)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == f"{tmp_path}/a.toml:{tmp_path}/b.toml"
+    assert done.stdout.splitlines() == [
+        f"{tmp_path}/a.toml:{tmp_path}/b.toml",
+        "--path-output _build/comparison",
+        "The comparison is built: open _build/comparison/_build/html/book/comparison.html",
+    ]
+
+
+def test_a_name_with_a_space_is_quoted(tmp_path):
+    for name in ("my offer", "b"):
+        (tmp_path / f"{name}.toml").write_text('model = "qwen3-8b"')
+    done = make("comparison", f"SCENARIOS='{tmp_path}/my offer.toml' {tmp_path}/b.toml", PRINTS)
+    assert done.stdout.splitlines()[0] == f"{tmp_path}/my offer.toml:{tmp_path}/b.toml", done.stderr
+
+
+def test_without_files_the_examples_are_compared():
+    assert make("comparison", PRINTS).stdout.splitlines()[0] == ""
+
+
+def test_a_comparison_of_ones_own_files_has_no_control(named):
+    """In a browser nobody knows these files: the page would compare the examples."""
+    assert "core" not in assets.unavailable(ROOT)
+    named(a="")
+    assert assets.unavailable(ROOT) == {"core": "it sets scenarios of its own side by side"}
+
+
+def test_what_is_left_of_a_build_that_fails_is_said(tmp_path):
+    done = make("comparison", "BUILD=false")
+    assert done.returncode != 0 and done.stdout.startswith("Not built; the reason is above.")
+    assert "is built" not in done.stdout
 
 
 # What the page says
 
 
-SCENARIOS = {
+NOTHING_FITS = """
+model = "llama-3.1-405b"
+accelerator = "l4"
+node = "single-pcie-4"
+"""
+LISTS = {
     "the examples": {},
     "one scenario": {"alone": 'accelerator = "h200-sxm"'},
+    "one scenario, another context": {"alone": 'workload.context = "65536 token"'},
     "the reference is best": {"small": 'accelerator = "l4"\nnode = "single-pcie-4"'},
     "one holds the most, another the most of the longest": {
         "windows": 'model = "mistral-7b-v0.1"\n[reserve]\nweights = "4 byte/parameter"\nruntime = "500 GB"',
         "recurrent": 'model = "nemotron-3-super-120b-a12b"\naccelerator = "h200-sxm"',
     },
-}
+    "all the same": {"a": "", "my b": "", "c": ""},
+    "two the same, of another context": dict.fromkeys("ab", 'workload.context = "65536 token"'),
+    "one that does not fit": {"large": NOTHING_FITS, "my offer": 'accelerator = "h200-sxm"'},
+    "five": {f"offer {n}": f'accelerator = "h200-sxm"\nworkload.context = "{1024 * n} token"\nworkload.observation = 16'
+             for n in range(1, 6)},
+}  # fmt: skip
 
 
-@pytest.fixture(params=SCENARIOS.values(), ids=SCENARIOS)
-def said(request, named):
+@pytest.fixture(scope="module", params=LISTS.values(), ids=LISTS)
+def said(request, tmp_path_factory):
     """What the page says of some scenarios, and they."""
-    if request.param:
-        named(**request.param)
-    published, _ = published_by(BOOK / "comparison.md")
-    return {data["key"]: data for _, data in published}, comparison.cases()
+    folder = tmp_path_factory.mktemp("scenarios")
+    files = [folder / f"{name}.toml" for name in request.param]
+    for file, text in zip(files, request.param.values(), strict=True):
+        file.write_text(text, encoding="utf-8")
+    with mock.patch.dict(os.environ, {comparison.VARIABLE: os.pathsep.join(map(str, files))}):
+        published, _ = published_by(BOOK / "comparison.md")
+        return {data["key"]: data for _, data in published}, comparison.cases()
 
 
 def least_time(case):
@@ -229,34 +308,96 @@ def least_time(case):
     return read / case.accelerator.bandwidth.m_as("byte/s")
 
 
-def most_held(found, tokens, for_each=False):
-    """The scenario whose node, or each accelerator of it, holds the most contexts of so many tokens."""
-    held = {
-        name: case.resident_sequences(tokens * costlib.quantity("1 token")).magnitude for name, case in found.items()
-    }
-    return max(found, key=lambda name: held[name] / (found[name].node.accelerators.magnitude if for_each else 1))
+def lengths_of(found):
+    """Tokens at which each is compared."""
+    own = {name: case.workload.context.m_as("token") for name, case in found.items()}
+    of_files = {length for name, length in own.items() if name != "reference"}
+    return dict.fromkeys(own, of_files.pop()) if len(of_files) == 1 else own
+
+
+def held(found, lengths):
+    token = costlib.quantity("1 token")
+    return {name: case.resident_sequences(lengths[name] * token).magnitude for name, case in found.items()}
+
+
+def names_of(values, choose=max):
+    """Who has the largest value, or the least, in a sentence."""
+    names = [name for name, value in values.items() if value == choose(values.values())]
+    *others, last = ["the reference" if name == "reference" else name for name in names]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def test_the_sentences_name_the_right_scenarios(said):
     shown, found = said
-    length = found["reference"].workload.context.m_as("token")
-    quick, slow = (choose(found, key=lambda name: least_time(found[name])) for choose in (min, max))
-    assert shown["compared-count"]["value"] == f"{len(found) - 1} scenario{'s' * (len(found) != 2)}"
-    assert shown["compared-names"]["value"].split(", ") == [name for name in found if name != "reference"]
-    assert f"the node of {most_held(found, length)} holds" in shown["compared-holds"]["value"]
-    assert shown["compared-writes"]["value"].endswith(f"with {slow}.")
-    assert f"with {quick}, and" in shown["compared-writes"]["value"]
+    lengths, times = lengths_of(found), {name: least_time(case) for name, case in found.items()}
+    counts, says = held(found, lengths), {key: data["value"] for key, data in shown.items() if "value" in data}
+    others = [name for name in found if name != "reference"]
+    assert says["compared-count"] == f"{len(others)} scenario{'s' * (len(others) != 1)}"
+    assert re.split(", | and ", says["compared-names"]) == others
+    for choose in (max, min):
+        nodes = re.escape(names_of(counts, choose))
+        number = f"{choose(counts.values()):,.0f}" if choose(counts.values()) else "none"
+        assert re.search(rf"nodes? of {nodes} (each hold|holds) {number}\b", says["compared-holds"]), choose
+        assert re.search(rf" ms with {re.escape(names_of(times, choose))}(\.|, and )", says["compared-writes"]), choose
+    assert says["compared-holds"].count("node") == 1 + (max(counts.values()) > min(counts.values()))
+
+
+def test_it_says_of_what_length_contexts_are(said):
+    shown, found = said
+    lengths, says = lengths_of(found), shown["compared-lengths"]["value"]
+    shared = set(lengths.values())
+    if len(shared) == 1:
+        assert says.startswith(f"Contexts are of {shared.pop():,.0f} tokens here, as in ")
+        assert says.endswith("its file." if len(found) == 2 else "each of the files.")
+    else:
+        assert all(f"{length:,.0f} tokens with {name}" in says for name, length in lengths.items())
+    texts = [shown["compared-holds"]["value"], shown["fig-compared-offers"]["caption"]]
+    of_length = "of its own length" if len(set(lengths.values())) > 1 else f"of {lengths['reference']:,.0f} tokens"
+    assert all(of_length in text for text in texts)
 
 
 def test_the_figures_find_what_is_so(said):
     shown, found = said
-    best = most_held(found, found["reference"].workload.context.m_as("token"), for_each=True)
-    quick = min(found, key=lambda name: least_time(found[name]))
-    offers = f"{best} holds the most, and writes quickest too"
-    assert shown["fig-compared-offers"]["title"] == (
-        offers if best == quick else f"{best} holds the most, and {quick} writes quickest"
-    )
-    short, long = most_held(found, 1_000), most_held(found, 1_000_000)
-    title = shown["fig-compared-contexts"]["title"]
-    assert (f"{short} holds the most short contexts, {long} the most long ones" == title) == (short != long)
-    assert short == long or not title.startswith("At every length")
+    each = {
+        name: count / found[name].node.accelerators.magnitude for name, count in held(found, lengths_of(found)).items()
+    }
+    times = {name: least_time(case) for name, case in found.items()}
+    title = shown["fig-compared-offers"]["title"].replace("The ref", "the ref")
+    best, quick = names_of(each), names_of(times, min)
+    if len(set(each.values())) == len(set(times.values())) == 1:
+        assert title == "All hold equally many, and write equally quickly"
+    elif best == quick:
+        assert re.fullmatch(rf"{best} holds? the most, and writes? quickest too", title)
+    else:
+        assert re.fullmatch(rf"{best} holds? the most, and {quick} writes? quickest", title)
+    without = [name for name, count in each.items() if not count]
+    caption = shown["fig-compared-offers"]["caption"]
+    assert ("Without room for one such context" in caption) == bool(without)
+    assert not without or f": {names_of(each, min)}." in caption
+    ends = [names_of(held(found, dict.fromkeys(found, tokens))) for tokens in (1_000, 1_000_000)]
+    title = shown["fig-compared-contexts"]["title"].replace("The ref", "the ref")
+    if ends[0] != ends[1]:
+        assert re.fullmatch(rf"{ends[0]} holds? the most short contexts, {ends[1]} the most long ones", title)
+    elif len(re.split(", | and ", ends[0])) == len(found):
+        assert title == "At every length, all hold equally many"
+    else:
+        assert re.fullmatch(rf"{ends[0]} holds? the most (at every length|contexts, but not at every length)", title)
+
+
+def test_where_nothing_differs_the_table_says_so(said):
+    shown, found = said
+    table = shown["tab-compared-inputs"]
+    rows = table["grid"].splitlines()[2:]
+    assert table["caption"].startswith("No input differs") == (not rows)
+    assert bool(rows) == (len({repr(comparison.differing_inputs(found))} - {"{}"}) > 0)
+
+
+def test_where_no_node_holds_a_context_it_says_so(named, monkeypatch):
+    """The reference holds some, so this is tried with another in its place."""
+    named(a=NOTHING_FITS, b=NOTHING_FITS)
+    large = comparison.cases()["a"]
+    with mock.patch.object(comparison, "cases", lambda own: {"reference": large, "a": large, "b": large}):
+        shown = {data["key"]: data for _, data in published_by(BOOK / "comparison.md")[0]}
+    assert "the nodes of the reference, a and b each hold none." in shown["compared-holds"]["value"]
+    assert shown["fig-compared-offers"]["title"].startswith("No node holds a context, and ")
+    assert shown["fig-compared-contexts"]["title"] == "At no length does a node hold a context"

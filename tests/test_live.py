@@ -5,6 +5,7 @@ import math
 import random
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from hypothesis import given, settings
@@ -181,6 +182,39 @@ def test_what_no_browser_has_is_left_out_and_nothing_else(found, book):
     homes = {name for name, page in pages.items() if page.cells.stating(missing)}
     assert homes <= {"decode-loop", "kv-budget", "trajectory-queues", "transactions", "worksheet"}
     assert len(missing) < len(keys) / 3
+
+
+@pytest.mark.parametrize("name", [path.stem for path in PAGES])
+def test_a_page_leaves_no_file_behind(book, name, browser, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    page, session = Page(book["pages"][name]["cells"]), Session()
+    session.scenario = inputs.load(H200)
+    with session.around():
+        page.run(page.numbers(), session)
+        assert not list(tmp_path.iterdir())
+
+
+def followed(cells, chosen):
+    """What a page's live cells show for a reader, by cell; and those that stay, each with the reason."""
+    page, session = Page(cells), Session()
+    session.scenario = inputs.load(chosen)
+    with session.around():
+        page.run(page.live - {number for number, cell in enumerate(page.cells.all) if "ran" in cell.source}, session)
+    results = {number: page.results[number] for number in page.live if page.results[number]}
+    return {n: r.shown for n, r in results.items() if not r.why}, {n: r.text for n, r in results.items() if r.why}
+
+
+@pytest.mark.parametrize("chosen", [{}, H200, TOO_LARGE])
+def test_all_that_follows_from_the_week_of_the_worksheet_follows_in_a_browser(book, chosen):
+    cells = book["pages"]["worksheet"]["cells"]
+    with absent.standing_in(absent.NATIVE):
+        found, stays = followed(cells, chosen)
+    with_duckdb, _ = followed(cells, chosen)
+    assert found == {number: with_duckdb[number] for number in found}
+    keys = {data["key"] for shown in found.values() for kind, data in shown if kind in ("value", "table")}
+    assert keys >= {"worksheet-verdict", "worksheet-decision", "worksheet-margins", "tab-worksheet-crossing"}
+    shell = next(number for number, cell in enumerate(cells) if "shell.ran(" in cell["source"])
+    assert set(stays) == set(range(shell, shell + 6)) and all("the command line" in why for why in stays.values())
 
 
 def scenarios():
@@ -374,6 +408,8 @@ def test_with_an_edited_cell_all_run_again_with_those_that_take_long(reader):
         ("1 +", "SyntaxError: invalid syntax (line 1)"),
         ("\nnothing", "NameError: name 'nothing' is not defined (line 2)"),
         ("raise SystemExit(3)", "SystemExit: 3 (line 1)"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt:  (line 1)"),
+        ("def f():\n    f()\nf()", "RecursionError: maximum recursion depth exceeded (line 2)"),
         ("import os\nos.fork()", ""),
     ],
 )
@@ -449,6 +485,8 @@ def test_a_published_value_that_an_edit_takes_away_is_not_shown_as_the_readers(r
         "from IPython.display import display\ndisplay({'text/plain': 5}, raw=True)",
         "fig, ax = axes()\nfigure('fig-a', fig, 'a', 'of {val}`twice:1 GB`', 'b')",
         "class Odd(Exception):\n    def __str__(self):\n        return 5\nraise Odd",
+        "class Odd(Exception):\n    def __str__(self):\n        raise KeyboardInterrupt\nraise Odd",
+        "class Odd(BaseException):\n    pass\nraise Odd",
         "-" * 20_000 + "1",
         "raise ValueError('x' * 1_000_000)",
     ],
@@ -478,20 +516,32 @@ def test_no_more_is_shown_than_a_browser_can_set(reader):
     assert len(shown) < 300_000 and "9,900,001 characters more" in shown
 
 
-def test_a_dial_stands_where_the_scenario_does_however_it_was_typed(reader):
+def test_a_field_stands_where_the_scenario_does_however_it_was_typed(reader):
     here = reader(page_of(START, TWICE))
 
-    def dials(**given):
-        return here.ask("change", {key.replace("__", "."): text for key, text in given.items()})["numbers"]["dials"]
+    def stands(**given):
+        return here.ask("change", {key.replace("__", "."): text for key, text in given.items()})["numbers"]["stands"]
 
-    assert dials(workload__context="64 ktoken")["workload.context"] == 64000
-    assert dials(workload__context="65,536 token")["workload.context"] == 65536
-    assert dials(precision__weights="4.25 bit/parameter")["precision.weights"] == 0.53125
-    assert dials(node="gb200-nvl72")["node.accelerators"] == 72
-    published = {field.key: field.published for field in inputs.FIELDS if field.step}
-    for key, number in dials().items():
-        assert number == float(published.pop(key).partition(" ")[0])
+    assert stands(workload__context="64 ktoken")["workload.context"] == 64000
+    assert stands(workload__context="65,536 token")["workload.context"] == 65536
+    assert stands(precision__weights="4.25 bit/parameter")["precision.weights"] == 0.53125
+    assert stands(node="gb200-nvl72")["node.accelerators"] == 72
+    chosen = stands(accelerator="b200-sxm", node="pcie-5-8", model="deepseek-v3")
+    assert [chosen[f"accelerator.{name}"] for name in ("title", "rate_4bit")] == [
+        "NVIDIA B200 SXM 180 GB",
+        180,
+        9000,
+    ]
+    assert chosen["link.bandwidth"] == 64 and chosen["model.active_parameters"] < chosen["model.parameters"] < 1000
+    published = {field.key: field.published for field in inputs.FIELDS if not field.choices}
+    for key, value in stands().items():
+        text = published.pop(key)
+        assert (value is None and not text) or text in (value, str(value)) or float(text.partition(" ")[0]) == value
     assert not published
+    assert [key for key, value in stands().items() if value is None] == [
+        "model.active_parameters",
+        "accelerator.rate_4bit",
+    ]
 
 
 def test_modules_that_are_not_there_can_be_imported_and_say_so_when_they_are_used():
@@ -530,6 +580,11 @@ REFUSED = [
     ({"model.title": "<script>alert(1)</script>"}, "model.title", "wanted a plain text of one line, without markup"),
     ({"workload.source": "a {val}`x`"}, "workload.source", "wanted a plain text"),
     ({'workload.context" = 3\n[model': "x"}, 'workload.context" = 3\n[model', "Unknown key"),
+    ({"accelerator.rate_8bit": "2 TB/s"}, "accelerator.rate_8bit", "'2 TB/s' is in TB/s; wanted dense 8-bit rate"),
+    ({"accelerator.title": "Ours", "accelerator.memory": "96 GB", "accelerator.bandwidth": "4 TB/s"},
+     "accelerator.bandwidth", "Ours has no 8-bit rate"),
+    ({"accelerator.title": "<b>"}, "accelerator.title", "plain text"),
+    ({"model.active_parameters": "3 billion parameters"}, "model.active_parameters", "belong together"),
 ]  # fmt: skip
 
 
@@ -574,7 +629,48 @@ def test_the_published_value_of_a_field_changes_nothing(field):
         part, _, name = field.key.partition(".")
         typed = getattr(getattr(inputs.load({field.key: field.published}), part), name)
         assert typed == getattr(getattr(costlib.load(), part), name)
-    assert field.step or field.choices
+        assert getattr(inputs.load({field.key: field.published}), part).title == getattr(costlib.load(), part).title
+    assert not field.step or field.limits[0] < field.limits[1]
+
+
+def test_a_card_that_no_catalog_has_is_entered_value_by_value():
+    card = {"title": "Ours", "memory": "96 GB", "bandwidth": "4 TB/s", "rate_8bit": "800 Top/s"}
+    ours = inputs.load({f"accelerator.{name}": text for name, text in card.items()}).accelerator
+    assert (ours.title, ours.rate_16bit) == ("Ours", None)  # of no other card has it anything
+
+
+NOTICED = [
+    ({"model": "llama-3.1-405b", "accelerator": "l4"}, {"accelerator": "take 831.7 GB, and the node has 193.2 GB"}),
+    ({"accelerator": "l4", "model": "llama-3.1-405b"}, {"model": "It does not fit"}),
+    ({"reserve.weights": "1 B/parameter", "reserve.runtime": "620 GB"}, {"reserve.runtime": "take 690.6 GB"}),
+    ({"model.title": "Ours", "model.parameters": "900e9 parameter"}, {"model": "It does not fit"}),
+    ({"node.accelerators": "2", "reserve.runtime": "30.5 GB"}, {"reserve.runtime": "holds no context of 32,768 "}),
+    ({"node.accelerators": "2", "workload.context": "65536 token"}, {"workload.context": "holds no context of 65,536"}),
+    ({"precision.weights": "4 bit/parameter"}, {"precision.weights": "still takes 2 B/parameter"}),
+    ({"reserve.weights": "4 bit/parameter"}, {"reserve.weights": "still reads 1 B/parameter"}),
+    ({"reserve.weights": "1 B/parameter"}, {}),
+    ({"reserve.weights": "5 bit/parameter", "precision.weights": "4 bit/parameter"}, {}),
+    ({"workload.context": "8192 token"}, {"workload.context": "30,000 tokens and an output of 300 tokens: more than"}),
+    ({"workload.prompt": "32500 token"}, {"workload.prompt": "more than the context of 32,768 tokens"}),
+    ({"workload.output": "2768 token"}, {}),
+    ({"workload.turns": "3"}, {}),
+    ({}, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given, wanted", NOTICED)
+def test_what_is_worth_a_word_is_said_at_the_field_that_was_set_last(given, wanted):
+    assert inputs.problems(given) == {}
+    found = inputs.notices(given, inputs.load(given))
+    assert found.keys() == wanted.keys()
+    for key, text in wanted.items():
+        assert text in found[key] and found[key].endswith(".")
+
+
+def test_the_page_hears_of_what_is_worth_a_word(reader):
+    here = reader(page_of(START, TWICE))
+    assert list(here.ask("change", {"workload.context": "9000 token"})["numbers"]["notices"]) == ["workload.context"]
+    assert here.ask("change", {})["numbers"]["notices"] == {}
 
 
 # ---------------------------------------------------------------- rendering

@@ -13,9 +13,11 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
-from conftest import BOOK, listen
+from conftest import BOOK, code_of, listen
 from costlib import catalog
-from costlib.book.live import inputs
+from costlib.book.live import absent, inputs
+from costlib.book.live.page import Page
+from costlib.book.live.running import Session
 from costlib.units import Quantity
 
 PAGES = sorted(path.stem for path in BOOK.glob("*.md"))
@@ -187,12 +189,24 @@ def test_opening_the_control_starts_nothing(context, address):
 OWN = {"change-the-hardware", "comparison"}  # pages about the reader's scenario, as soon as there is one
 
 
+def what_stays(name):
+    """Cells of a page that follow the scenario and need more than a browser has, each with the reason: found here."""
+    page, session = Page(code_of(BOOK / f"{name}.md")), Session()
+    session.scenario = inputs.load({})
+    with absent.standing_in(absent.NATIVE), session.around(), contextlib.chdir(BOOK):
+        page.run(page.numbers() & page.live, session)
+    return {number: result.text for number, result in enumerate(page.results) if result and result.why == "absent"}
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_the_published_inputs_give_the_published_page(context, address, site, name):
     """With the reference's values written out, so that Python does compute; then all cells that run here."""
     reader = Reader(context, address, name)
     published = json.loads((site / "_static" / "live" / "book.json").read_text("utf-8"))["values"]
     reader.open(f"?{urlencode({f.key: f.published for f in inputs.FIELDS if f.published})}").settled()
+    answers = reader.page.evaluate("heard.filter(({kind}) => kind === 'numbers')")
+    stays = {int(cell): m["stays"][cell] for m in answers for cell, why in m["why"].items() if why == "absent"}
+    assert stays == what_stays(name)
     for key, record in reader.records().items():
         if record["number"] and name not in OWN:
             assert record["printed"] == published[key]["printed"], key

@@ -1,8 +1,10 @@
 """costlib.book.postgres: a real server, crashed and recovered; what is recorded of it is what it does."""
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from conftest import BOOK, ROOT
 from costlib import book
 from costlib.book import postgres
+from costlib.book.live import absent
 from costlib.book.postgres import Server, observed, provenance
 
 PAGE = BOOK / "transactions.md"
@@ -82,6 +85,31 @@ def test_nothing_of_a_server_is_left_when_its_process_is_killed():
             break
         time.sleep(0.1)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.3])
+def test_nothing_is_left_when_the_process_is_killed_while_a_server_is_set_up(tmp_path, seconds):
+    code = "from costlib.book import postgres; print(flush=True); postgres.Server(); input()"
+    elsewhere = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=elsewhere) as process:
+        process.stdout.readline()
+        while not list(tmp_path.iterdir()):
+            time.sleep(0.01)
+        time.sleep(seconds)
+        process.kill()
+    end = time.monotonic() + 10
+    while list(tmp_path.iterdir()) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_left_where_no_process_can_be_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with absent.standing_in(absent.NATIVE), pytest.raises(absent.Absent, match="PostgreSQL"):
+        from costlib.book import postgres as in_a_browser
+
+        in_a_browser.Server()
+    assert not list(tmp_path.iterdir())
 
 
 # ---------------------------------------------------------------- the page

@@ -149,6 +149,24 @@ def test_a_title_given_is_the_title(overlay):
     assert overlay('[workload]\nturns = 4\ntitle = "ours"').workload.title == "ours"
 
 
+def test_a_title_does_not_claim_what_was_changed(overlay):
+    for part in ("precision", "reserve"):
+        assert getattr(load(), part).title_changed == getattr(load(), part).title
+    precision = '[precision]\nweights = "4.25 bit/parameter"\nactivations = "1 byte/element"'
+    assert overlay(precision).precision.title == (
+        "4.25-bit weights, 8-bit arithmetic, 16-bit KV cache, 8-bit activations"
+    )
+    reserve = overlay('[reserve]\nweights = "1 byte/parameter"\nruntime = "4 GiB"').reserve
+    assert reserve.title == "8-bit weights and 4.29 GB for the runtime"
+    node = overlay('[node]\nfrom = "hgx-8-nvlink-3"\naccelerators = 16').node
+    assert node.title == "16 accelerators on nvlink-3, pcie-4-x16 to the host"
+
+
+def test_a_part_given_the_values_that_it_has_is_not_changed(overlay):
+    scenario = overlay('[accelerator]\nbandwidth = "3350 GB/s"\n[workload]\nturns = 15')
+    assert [scenario.accelerator.title, scenario.workload.title] == [load().accelerator.title, load().workload.title]
+
+
 def test_a_part_from_the_catalog_unchanged_keeps_its_title(overlay):
     assert overlay('[model]\nfrom = "qwen3-32b"').model.title == catalog.part("model", "qwen3-32b").title
 

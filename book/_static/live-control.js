@@ -4,7 +4,7 @@ const TYPING = 400; // ms without a key until typed text counts
 
 /**
  * @param {HTMLElement} control The `details` with the form.
- * @param {object} on What to call: `want(key, text, step)`, `reset()`, `stop()`, `copy()`.
+ * @param {object} on What to call: `want(key, text, step)`, `read(file)`, `compute()`, `reset()`, `stop()`, `copy()`.
  */
 export function controlOf(control, on) {
   const form = control.querySelector("form");
@@ -25,12 +25,18 @@ export function controlOf(control, on) {
     step = false;
   };
   form.addEventListener("input", ({ target }) => {
+    if (!target.name) return;
     clearTimeout(typing);
     typing = setTimeout(want, target.matches("select") ? 0 : TYPING, target);
   });
   form.addEventListener("change", ({ target }) => {
+    if (!target.name) return;
     want(target);
     step = true;
+  });
+  form.querySelector("[type=file]").addEventListener("change", ({ target }) => {
+    if (target.files.length) on.read(target.files[0]);
+    target.value = ""; // so that the same file, changed, can be chosen again
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -52,6 +58,26 @@ export function controlOf(control, on) {
     if (status.textContent !== text) status.textContent = text;
   }
 
+  /** Say something at each field that it concerns, and nothing at the others. */
+  function tell(what, found) {
+    for (const { name } of fields) {
+      const text = found[name] ?? "";
+      const place = document.getElementById(`${what}-${name}`);
+      if (place.textContent !== text) place.textContent = text;
+      const folded = text && place.closest(".hardware-more:not([open])");
+      if (folded) folded.open = true;
+    }
+  }
+
+  /** A model from the reader's file is one of the choices for as long as it is the one. */
+  function offerOwn(inputs) {
+    form.querySelector(".hardware-own")?.remove();
+    if (inputs.model || !inputs["model.attention"]) return;
+    const option = new Option(inputs["model.title"], "own", false, true);
+    option.className = "hardware-own";
+    form.elements.model.prepend(option);
+  }
+
   return {
     fields,
     say,
@@ -65,34 +91,37 @@ export function controlOf(control, on) {
     /** Show these inputs in the fields, but for the one that is being typed in. */
     fill(inputs) {
       clearTimeout(typing);
+      step = true;
       for (const field of fields) {
         const text = inputs[field.name] ?? "";
         if (field.value.trim() !== text) field.value = text;
       }
+      offerOwn(inputs);
     },
 
     /** Say in the empty fields what they stand at: another node has other accelerators than the published one. */
-    stands(numbers) {
-      for (const { name, dataset } of fields) {
-        if (!dataset.step) continue;
-        const now = name in numbers ? `${numbers[name]} ${dataset.unit}`.trim() : dataset.published;
-        form.elements[name].placeholder = now;
+    stands(values) {
+      for (const field of fields) {
+        if (field.matches("select")) continue;
+        const { published, unit } = field.dataset;
+        const value = values[field.name]; // null where the chosen part has none
+        field.placeholder = value === undefined ? published : value === null ? "" : `${value} ${unit}`.trim();
       }
     },
 
     /** Say beside each field what is wrong with it. Returns what no field is there for. */
     problems(found) {
+      tell("problem", found);
       for (const field of fields) {
-        const text = found[field.name];
-        const folded = field.closest("details:not([open])");
-        if (text && folded) folded.open = true;
-        document.getElementById(`problem-${field.name}`).value = text ?? "";
-        if (text) field.setAttribute("aria-invalid", "true");
+        if (found[field.name]) field.setAttribute("aria-invalid", "true");
         else field.removeAttribute("aria-invalid");
       }
       if (Object.keys(found).length) control.open = true;
       return Object.entries(found).filter(([key]) => !fields.some(({ name }) => name === key));
     },
+
+    /** Say beside each field what the reader has to hear, though it can be computed. */
+    notices: (found) => tell("notice", found),
 
     /** What is on its way, and how far; nothing where nothing is. */
     loading(label, bytes, total) {
@@ -127,9 +156,12 @@ export function controlOf(control, on) {
 
     /** What the page shows now. */
     shows({ inputs, running, yours }) {
-      const named = Object.entries(inputs).map(([key, text]) => {
+      const named = Object.entries(inputs).flatMap(([key, text]) => {
         const field = fields.find(({ name }) => name === key);
-        if (!key.includes(".")) return field?.selectedOptions[0]?.text || text;
+        const [part, name] = key.split(".");
+        const title = inputs[`${part}.title`]; // of the reader's own, which says it all
+        if (title) return name === "title" ? title : [];
+        if (!name) return [...(field?.options ?? [])].find(({ value }) => value === text)?.text ?? text;
         const label = field?.labels[0].textContent ?? key;
         return `${label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())} ${text}`;
       });

@@ -94,18 +94,20 @@ function dial(link, data, field, want) {
     turn(next, !event.repeat);
   });
   link.addEventListener("pointerdown", (event) => {
-    press = event.button === 0 ? { x: event.clientX, number, dragged: false } : null;
+    press = event.button === 0 ? { x: event.clientX, number, dragged: false, turned: false } : null;
   });
   link.addEventListener("pointermove", (event) => {
     if (!press || !event.buttons) return;
     const way = event.clientX - press.x;
-    const first = !press.dragged;
-    if (first && Math.abs(way) < THRESHOLD) return;
-    if (first) link.setPointerCapture(event.pointerId);
+    if (!press.dragged && Math.abs(way) < THRESHOLD) return;
+    if (!press.dragged) link.setPointerCapture(event.pointerId);
     press.dragged = true;
     link.classList.add("live-turning");
     const steps = Math.round(way / PIXELS);
-    turn(steps ? stepped(press.number, steps, limits) : press.number, first);
+    const to = steps ? stepped(press.number, steps, limits) : press.number;
+    if (to === number) return;
+    turn(to, !press.turned); // a drag is one step in the history
+    press.turned = true;
   });
   for (const end of ["pointerup", "pointercancel"]) {
     link.addEventListener(end, () => link.classList.remove("live-turning"));

@@ -1,5 +1,19 @@
 // The worker that runs Python: started on first use, asked one thing at a time, the newest wish first.
 
+const CANNOT = "Python could not be run in this browser";
+
+// A worker that comes from an address has no policy but what the server sends with it; one made in the
+// page, as this is, has the page's: code that the reader edits reaches no other host either. Its script
+// comes by `import()`, which the policy takes for a script; messages wait until it is there.
+const BEGINNING = `
+  const early = [];
+  onmessage = (event) => early.push(event);
+  import(${JSON.stringify(new URL("live-worker.js", import.meta.url).href)}).then(
+    () => early.forEach((event) => onmessage(event)),
+    () => postMessage({ kind: "broken", text: "${CANNOT}" }),
+  );`;
+const SOURCE = URL.createObjectURL(new Blob([BEGINNING], { type: "text/javascript" }));
+
 export class Python {
   #worker = null;
   #asked = null; // the wish that the worker works on
@@ -46,12 +60,12 @@ export class Python {
   }
 
   #start() {
-    const worker = new Worker(new URL("live-worker.js", import.meta.url), { type: "module" });
+    const worker = new Worker(SOURCE, { type: "module" });
     const heard = (message) => worker === this.#worker && this.#heard(message);
     worker.onmessage = ({ data }) => heard(data);
     worker.onmessageerror = worker.onerror = (event) => {
       event.preventDefault?.();
-      heard({ kind: "broken", text: "Python could not be run in this browser" });
+      heard({ kind: "broken", text: CANNOT });
     };
     this.#worker = worker;
     worker.postMessage(this.place);

@@ -5,16 +5,21 @@ import * as page from "./live-page.js";
 import { Python } from "./live-python.js";
 import { tips } from "./live-tips.js";
 
+const LARGEST_FILE = 2 ** 20; // bytes
+
 export function begin({ details, control, cells, dials }) {
   let wanted = {}; // what the reader wants to see
   let shown = {}; // what the page shows
   let standing = {}; // where its dials stand
   let fresh = true; // whether Python has not answered yet since it was started
   let ownStep = false; // whether what is wanted is a step of its own in the history
+  let taken = false; // whether what is wanted is what the address says
   let long = false; // whether the cells that take long are run
   let quiet; // a timer, until Python has said nothing for a while
   let waiting = false; // whether figures wait for files
   let refusal = ""; // why what is wanted is not what the page shows
+  let noticed = []; // what stands beside fields, of what it shows
+  let news = []; // what of that the reader has not heard yet
   const live = new URL(details.dataset.live, location).href;
   const python = new Python({ page: details.dataset.page, live }, hear);
   const hideTip = tips(saysOf);
@@ -23,15 +28,32 @@ export function begin({ details, control, cells, dials }) {
   // -------------------------------------------------------------- what the reader does
 
   function want(key, text, step) {
-    if ((wanted[key] ?? "") === text) return;
-    const { [key]: _, ...others } = wanted;
+    const others = without(key);
+    const brought = Object.keys(wanted).some((name) => name !== key && !(name in others));
+    if ((wanted[key] ?? "") === text && !brought) return;
     wanted = text ? { ...others, [key]: text } : others; // the newest last: it is at fault where two do not fit
+    if (brought) control.fill(wanted);
     compute({ step });
+  }
+
+  /** What is wanted but for one input; a part, chosen anew, brings its own values. */
+  function without(key) {
+    const goes = (name) => name === key || (!key.includes(".") && name.startsWith(`${key}.`));
+    return Object.fromEntries(Object.entries(wanted).filter(([name]) => !goes(name)));
+  }
+
+  /** Have Python read the file of a model: its values take the place of the model's. */
+  async function read(file) {
+    const text = file.size > LARGEST_FILE ? null : await file.text().catch(() => null);
+    if (text === null) refuse({ model: `${file.name} cannot be read; wanted a config.json, of some kilobytes.` });
+    else ask({ about: "model", call: "model_file", given: [file.name, text], model: wanted.model });
   }
 
   function take(inputs) {
     if (JSON.stringify(inputs) === JSON.stringify(wanted)) return;
     wanted = inputs;
+    taken = true;
+    ownStep = false;
     control.fill(wanted);
     compute({ step: false });
   }
@@ -40,6 +62,7 @@ export function begin({ details, control, cells, dials }) {
   function compute({ step = true } = {}) {
     const edited = cells.edited();
     if (!Object.keys(wanted).length && !edited.size) return reset();
+    if (step) taken = false;
     ownStep ||= step;
     const given = [wanted, page.figuresInView()];
     ask({ about: "inputs", call: "change", given, needs: "figures", inputs: wanted });
@@ -101,7 +124,9 @@ export function begin({ details, control, cells, dials }) {
       python.ask({ about: "reset", call: "change", given: [{}], silent: true });
     }
     wanted = {};
+    ownStep = false;
     control.fill({});
+    cells.reset();
     publish();
     address.write({}, true);
     control.say("The page shows the published values.");
@@ -111,7 +136,6 @@ export function begin({ details, control, cells, dials }) {
   function publish() {
     endCount();
     hideTip();
-    cells.reset();
     page.reset();
     control.file("");
     show({}, {});
@@ -156,17 +180,22 @@ export function begin({ details, control, cells, dials }) {
     broken({ text }) {
       fresh = true;
       publish();
-      control.say(`${text}. The page shows the published values; a change of the inputs tries again.`);
+      const edited = cells.edited();
+      edited.forEach((_, number) => cells.failed(number, text));
+      const kept = edited.size ? "runs what you wrote again" : "tries again";
+      control.say(`${text}. The page shows the published values; a change of the inputs ${kept}.`);
     },
   };
 
   const answers = {
     refused({ problems }, wish) {
-      if (wish.inputs !== wanted) return; // the reader has changed them meanwhile
-      const others = control.problems(problems).map(([key, text]) => `${key}: ${text}`);
-      dials.settle(standing);
-      refusal = ["These inputs are not computed, and the page stays as it was.", ...others, ""].join(" ");
-      control.say(describesPage());
+      if (isWanted(wish)) refuse(problems);
+    },
+    model({ inputs }, wish) {
+      if (!isWanted(wish)) return;
+      wanted = { ...without("model"), ...inputs };
+      control.fill(wanted);
+      compute();
     },
     numbers(message, wish) {
       if (fresh) page.reset(); // what the page shows, another Python computed
@@ -192,16 +221,32 @@ export function begin({ details, control, cells, dials }) {
     },
   };
 
-  function show(inputs, numbers) {
+  /** Whether the reader has not changed meanwhile what they wished: the inputs, or the model that a file is to replace. */
+  function isWanted(wish) {
+    return wish.inputs ? wish.inputs === wanted : wish.model === wanted.model;
+  }
+
+  function refuse(problems) {
+    const others = control.problems(problems).map(([key, text]) => `${key}: ${text}`);
+    dials.settle(standing);
+    refusal = ["These inputs are not computed, and the page stays as it was.", ...others, ""].join(" ");
+    control.say(describesPage());
+  }
+
+  function show(inputs, { stands = {}, notices = {} }) {
     shown = inputs;
-    standing = numbers;
+    standing = stands;
+    news = Object.values(notices).filter((text) => !noticed.includes(text));
+    noticed = Object.values(notices);
     control.stands(standing);
+    control.notices(notices);
     clearProblems();
   }
 
-  function accept({ inputs }, { scenario, dials: numbers }) {
-    show(inputs, numbers);
-    control.file(scenario);
+  function accept({ inputs }, message) {
+    show(inputs, message);
+    control.file(message.scenario);
+    if (taken && inputs !== wanted) return; // the address is that of other inputs already
     address.write(shown, ownStep);
     ownStep = false;
   }
@@ -241,7 +286,7 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function describesPage() {
-    return refusal + describesShown();
+    return refusal ? refusal + describesShown() : [describesShown(), ...news].join(" ");
   }
 
   function describesShown() {
@@ -267,5 +312,5 @@ export function begin({ details, control, cells, dials }) {
     return why ? `This is the published value. ${why}.` : `published ${page.published(data)}, yours ${data.textContent}`;
   }
 
-  return { want, take, compute, run, restore, reset, stop, copy };
+  return { want, take, read, compute, run, restore, reset, stop, copy };
 }

@@ -31,7 +31,7 @@ function begin() {
     control.say("The script that computes the page could not be loaded. The page shows the published values.");
   };
   const [want, take, compute, reset] = ["want", "take", "compute", "reset"].map(use);
-  const control = controlOf(details, { want, compute, reset, stop: use("stop"), copy: use("copy") });
+  const control = controlOf(details, { want, compute, reset, read: use("read"), stop: use("stop"), copy: use("copy") });
   const cells = cellsOf({ run: use("run"), restore: use("restore") });
   const dials = dialsOf(control.fields, want);
   const inputs = address.inputs();

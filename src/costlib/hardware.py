@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from costlib.schema import InputError, Part, size
-from costlib.units import Quantity
+from costlib.units import Quantity, show
 
 __all__ = ["RATES", "Accelerator", "Link", "Node", "Price"]
 
@@ -44,6 +44,11 @@ class Node(Part):
     accelerators: Quantity = size("accelerator", 1, 1024, "accelerators in the node")
     link: str
     host_link: str
+
+    @property
+    def title_changed(self):
+        """Its title says how many accelerators it has, and over what: so does this."""
+        return f"{show(self.accelerators, digits=9)} on {self.link}, {self.host_link} to the host"
 
 
 @dataclass(frozen=True, kw_only=True)

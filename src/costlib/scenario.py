@@ -50,6 +50,17 @@ class Precision(Part):
                 f"arithmetic = {self.arithmetic!r} is narrower than weights of {stored:g} bits; wanted one as wide"
             )
 
+    @property
+    def title_changed(self):
+        """Its values: a title that says others would be wrong."""
+        weights, arithmetic = f"{_bits(self.weights, 'parameter')} weights", f"{self.arithmetic} arithmetic"
+        if weights.startswith(f"{self.arithmetic} "):
+            weights, arithmetic = f"{weights} and arithmetic", ""
+        said = [weights, arithmetic, f"{_bits(self.kv_cache, 'element')} KV cache"]
+        if self.activations != Quantity(2, "byte/element"):
+            said.append(f"{_bits(self.activations, 'element')} activations")
+        return ", ".join(filter(None, said))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reserve(Part):
@@ -57,6 +68,16 @@ class Reserve(Part):
 
     weights: Quantity = size("byte/parameter", 0.1, 8, "stored size of a weight in the node's memory")
     runtime: Quantity = size("byte", "0 B", "10 TB", "runtime, activations and fragments")
+
+    @property
+    def title_changed(self):
+        """Its values, as of a precision."""
+        return f"{_bits(self.weights, 'parameter')} weights and {show(self.runtime, 'GB')} for the runtime"
+
+
+def _bits(stored, of):
+    """The size of a number, as precisions are called."""
+    return f"{stored.m_as(f'bit/{of}'):g}-bit"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,10 +317,10 @@ def _part(name, current, given, file):
     if current is None:
         return build(PARTS[name], changes, where, origin)
     values = read(PARTS[name], changes, where)
-    if values:
-        values.setdefault("title", current.title.removesuffix(", changed") + ", changed")
     try:
-        return dataclasses.replace(current, **values, origin={**current.origin, **origin})
+        changed = dataclasses.replace(current, **values, origin={**current.origin, **origin})
+        same = "title" in values or changed == current
+        return changed if same else dataclasses.replace(changed, title=changed.title_changed)
     except ValueError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -38,6 +38,11 @@ class Part:
     title: str
     origin: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
+    @property
+    def title_changed(self):
+        """What to call it once values of it were changed: by its name, and that they were."""
+        return self.title.removesuffix(", changed") + ", changed"
+
 
 def size(unit, low, high, text, *, optional=False):
     """A field that holds a quantity of this unit between two limits, beyond which it is absurd."""

@@ -1,6 +1,7 @@
-"""Several scenarios side by side: which files, what they are called, and in which inputs they differ.
+"""Several scenarios side by side: which files, what they are called, in what they differ, and which is ahead.
 
-``python -m costlib.book.comparison`` says what is wrong with the files, before a build begins.
+``python -m costlib.book.comparison FILE...`` says what is wrong with the files, before a build begins; if nothing is,
+it prints them as ``COSTLIB_COMPARISON`` names them.
 """
 
 import dataclasses
@@ -14,9 +15,11 @@ from costlib.book import FILES, show
 from costlib.scenario import PARTS, REFERENCE
 from costlib.schema import InputError
 
-__all__ = ["VARIABLE", "cases", "differing_inputs", "files", "marked"]
+__all__ = ["VARIABLE", "cases", "contexts", "differing_inputs", "files", "leaders", "listed", "marked"]
 
 VARIABLE = "COSTLIB_COMPARISON"  # the environment variable that names the files, joined as those of PATH
+FIRST = "reference"  # what the column of the reference is called
+NAME = r"[^\W_]+([ ._+-][^\W_]+)*"  # that text, tables and figures show as it is
 
 
 def files(own=""):
@@ -41,8 +44,10 @@ def files(own=""):
     compared = map(Path, given.split(os.pathsep)) if given else sorted(FILES.glob("scenarios/*.toml"))
     found = {}
     for file in [*([Path(own)] if own else []), *compared]:
-        if not re.fullmatch(r"[\w.+ -]+", file.stem):
-            raise InputError(f"{file}: a name with other than letters, digits and - _ . +; wanted one without")
+        if not re.fullmatch(NAME, file.stem):
+            raise InputError(f"{file}: wanted a name of letters and digits, joined by single - _ . + or spaces")
+        if file.stem == FIRST:
+            raise InputError(f"{file}: is called {FIRST!r}, as the column beside it is; wanted another name")
         other = found.setdefault(file.stem, file)
         if other.resolve() != file.resolve():
             raise InputError(f"{file}: is called {file.stem!r}, as {other} is; wanted names that differ")
@@ -61,7 +66,7 @@ def cases(own=""):
     -------
     dict of str to Scenario
     """
-    return {"reference": scenario.load(REFERENCE)} | {name: scenario.load(file) for name, file in files(own).items()}
+    return {FIRST: scenario.load(REFERENCE)} | {name: scenario.load(file) for name, file in files(own).items()}
 
 
 def differing_inputs(compared):
@@ -86,6 +91,52 @@ def differing_inputs(compared):
     return {name: printed for name, printed in (parts | values).items() if len(set(printed)) > 1}
 
 
+def contexts(compared):
+    """The length of context at which each scenario is compared: that of all files, where they agree, or its own.
+
+    Parameters
+    ----------
+    compared : dict of str to Scenario
+        As :func:`cases` gives them.
+
+    Returns
+    -------
+    dict of str to Quantity
+        [token], by name.
+    """
+    own = {name: case.workload.context for name, case in compared.items()}
+    first, *others = (length for name, length in own.items() if name != FIRST)
+    return dict.fromkeys(own, first) if all(other == first for other in others) else own
+
+
+def leaders(values, least=False):
+    """The names of the largest value, or of the least: more than one where they are equal.
+
+    Parameters
+    ----------
+    values : dict of str to Quantity
+    least : bool
+
+    Returns
+    -------
+    list of str
+    """
+    best = (min if least else max)(values.values())
+    return [name for name, value in values.items() if value == best]
+
+
+def listed(names):
+    """Names of scenarios, in a sentence.
+
+    Examples
+    --------
+    >>> listed(["reference", "a", "b"])
+    'the reference, a and b'
+    """
+    *others, last = ["the reference" if name == FIRST else name for name in names]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def _printed(value):
     return "–" if value is None else show(value, digits=9)
 
@@ -105,8 +156,15 @@ def marked(printed):
     return [first, *(other if other == first else f"**{other}**" for other in others)]
 
 
-if __name__ == "__main__":
+def main(given):
+    if given:
+        os.environ[VARIABLE] = os.pathsep.join(map(os.path.abspath, given))
     try:
         cases(scenario.load().file)
     except InputError as error:
         sys.exit(f"costlib: {error}")
+    print(os.environ.get(VARIABLE, ""))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

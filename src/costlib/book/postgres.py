@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,13 @@ class Server:
         self._folder = Path(tempfile.mkdtemp(prefix="pg-")).resolve()  # short: a socket's path is limited
         # Cleans up when this end of the pipe closes, also because this process was killed.
         keeper = [sys.executable, "-c", "import sys; from costlib.book import postgres; postgres.keep(sys.argv[1])"]
-        self._keeper = subprocess.Popen([*keeper, self._folder], stdin=subprocess.PIPE, start_new_session=True)
+        try:
+            self._keeper = subprocess.Popen(
+                [*keeper, self._folder], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+            )
+        except BaseException:  # in a browser there are no processes
+            self._folder.rmdir()
+            raise
         try:
             self._server = _pgserver().get_server(self._folder, cleanup_mode=None, start=False)
             self._server.ensure_pgdata_inited()
@@ -121,7 +128,11 @@ def keep(folder):
             server = _pgserver().get_server(folder, cleanup_mode=None, start=False)
             _run(server, "pg_ctl", "-D", folder, "-m", "immediate", "stop")
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        for _ in range(100):  # what was being set up writes on, for a while
+            shutil.rmtree(folder, ignore_errors=True)
+            time.sleep(0.1)
+            if not Path(folder).exists():
+                break
 
 
 def _run(server, program, *arguments):

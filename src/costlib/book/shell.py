@@ -8,10 +8,6 @@ import sys
 import textwrap
 from unittest import mock
 
-from typer.testing import CliRunner
-
-from costlib.cli import app, printed
-
 __all__ = ["download", "folded", "framed", "ran"]
 
 WIDTH = 88  # columns of code that a page has room for
@@ -38,11 +34,16 @@ def ran(command, folder):
     RuntimeError
         If it ends without an answer: with the command, and what it printed.
     """
+    from typer.testing import CliRunner
+
+    runner = CliRunner()  # first: a browser says here that it has no command line
+    from costlib.cli import app, printed
+
     words = shlex.split(command)
     as_typed = mock.patch.object(sys, "argv", words)  # a sheet says what it was made by
     narrow = mock.patch.object(printed, "WIDTH", WIDTH)
     with contextlib.chdir(folder), as_typed, narrow:
-        done = CliRunner().invoke(app, words[1:], catch_exceptions=False)
+        done = runner.invoke(app, words[1:], catch_exceptions=False)
     if done.exit_code:
         raise RuntimeError(f"{command}: {done.output}")
     return done.stdout

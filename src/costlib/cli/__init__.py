@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from costlib.cli import catalog, claim, fit, kv, log, show, trace, worksheet
+from costlib.cli import catalog, claim, fit, kv, log, scenario, show, trace, worksheet
 
 __all__ = ["app", "main"]
 
@@ -20,7 +20,11 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain text, and 20 ms less
     pretty_exceptions_enable=False,
 )
-for command in (kv.kv, fit.fit, log.log, trace.trace, worksheet.worksheet, claim.claim, show.show, catalog.catalog):
+COMMANDS = (
+    *(kv.kv, fit.fit, scenario.scenario, log.log, trace.trace, worksheet.worksheet),
+    *(claim.claim, show.show, catalog.catalog),
+)
+for command in COMMANDS:
     app.command()(command)
 
 

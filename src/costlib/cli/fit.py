@@ -12,6 +12,7 @@ from costlib.cli.options import (
     Config,
     Explain,
     KVPrecision,
+    completing,
     length,
     notes,
     refusal,
@@ -23,12 +24,6 @@ __all__ = ["fit"]
 
 COUNTS = (1, 2, 4, 8)  # accelerators that share the model
 SESSIONS = (("sessions", "state_bytes", "sessions"), ("in vLLM", "vllm_bytes", "sessions_vllm"))
-
-
-def _complete_accelerator(incomplete: str):
-    from costlib import catalog
-
-    return [name for name in catalog.names("accelerator") if name.startswith(incomplete)]
 
 
 def fit(
@@ -49,7 +44,7 @@ def fit(
         list[str],
         typer.Option(
             metavar="NAME",
-            autocompletion=_complete_accelerator,
+            autocompletion=completing("accelerator"),
             help="Only this one of the catalog, alone and in groups of 2, 4 and 8. Can be repeated.",
         ),
     ] = (),

@@ -14,6 +14,7 @@ __all__ = [
     "Config",
     "Explain",
     "KVPrecision",
+    "completing",
     "length",
     "notes",
     "refusal",
@@ -87,6 +88,17 @@ def _weight_precision(given):
     if given[:1].isalpha():
         return precision_of(_kv_format(given)) * Quantity(1, "element/parameter")
     return _sized("byte/parameter", 0.1, 8, given, ", as in '0.6 byte/parameter'")
+
+
+def completing(kind):
+    """What completes a name of the catalog."""
+
+    def names(incomplete: str):
+        from costlib import catalog
+
+        return [name for name in catalog.names(kind) if name.startswith(incomplete)]
+
+    return names
 
 
 def _complete_format(incomplete: str):
@@ -163,11 +175,12 @@ def why(refused):
 def refusal(refused, answer, as_json):
     """Print a refusal, in words or within the answer that programs expect; what ends the command with code 3."""
     from costlib.cli.printed import plain, print_json
+    from costlib.model_config.fields import Inexpressible
 
     if as_json:
         print_json(plain(answer))
     else:
         typer.echo(f"costlib: refused: {refused}", err=True)
-        if "--" not in refused.why:
+        if "--" not in refused.why and not isinstance(refused, Inexpressible):
             typer.echo("If you know better, say so with --assume FIELD=VALUE.", err=True)
     return typer.Exit(3)

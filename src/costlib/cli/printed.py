@@ -9,7 +9,7 @@ import typer
 from costlib.plain import base, plain
 from costlib.units import show
 
-__all__ = ["base", "listed", "plain", "print_json", "print_text", "sizes", "table", "wrapped"]
+__all__ = ["base", "listed", "plain", "print_json", "print_text", "sizes", "table", "wrapped", "write"]
 
 WIDTH = 120  # columns of what is printed, where it can be folded
 
@@ -23,6 +23,39 @@ def print_text(blocks):
     """Print an answer for people, a blank line between its blocks; what would move a terminal's cursor is spelt out."""
     text = "\n\n".join(blocks)
     typer.echo(re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: ascii(found[0])[1:-1], text))
+
+
+def write(text, path, over=True):
+    """Print, or write a whole file or none; over a file that is there, or not."""
+    if path in (None, "-"):
+        typer.echo(text, nl=False)
+        return
+    import os
+    import tempfile
+
+    from costlib.schema import InputError
+
+    content = text.encode(errors="backslashreplace")  # names of files may be no text
+    target = os.path.realpath(path)
+    if os.path.isfile(target) and not over:
+        raise InputError(f"--output {path}: is there already; wanted the name of a new file")
+    try:
+        if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe is written to; a folder is not
+            with open(target, "wb") as file:
+                file.write(content)
+            return
+        handle, beside = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".costlib-")
+        try:
+            with open(handle, "wb") as file:
+                file.write(content)
+            os.umask(mask := os.umask(0))
+            os.chmod(beside, 0o666 & ~mask)
+            os.replace(beside, target)
+        except BaseException:
+            os.unlink(beside)
+            raise
+    except OSError as error:
+        raise InputError(f"--output {path}: cannot be written: {error.strerror}") from None
 
 
 def table(rows, header=None, right=(), width=None):

@@ -8,24 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from costlib.cli import options
-from costlib.cli.options import LONGEST, Assume, Config, KVPrecision, refusal, sized, why
+from costlib.cli.options import LONGEST, Assume, Config, KVPrecision, completing, refusal, sized, why
 from costlib.cli.trace import Column, SessionRule
 
 __all__ = ["worksheet"]
 
 AT_CAP = ("compact", "summarise", "truncate", "refuse")
 FORMATS = ("markdown", "json", "notebook")
-
-
-def _complete(kind):
-    """Names of the catalog that begin so."""
-
-    def names(incomplete: str):
-        from costlib import catalog
-
-        return [name for name in catalog.names(kind) if name.startswith(incomplete)]
-
-    return names
 
 
 def _one_of(names, text):
@@ -64,7 +53,7 @@ def worksheet(
     config: Config,
     accelerator: Annotated[
         str,
-        typer.Option(metavar="NAME", autocompletion=_complete("accelerator"), help="What it runs on, in the catalog."),
+        typer.Option(metavar="NAME", autocompletion=completing("accelerator"), help="What it runs on, in the catalog."),
     ],
     count: Annotated[
         int | None,
@@ -91,13 +80,13 @@ def worksheet(
         str | None,
         typer.Option(
             metavar="PRICE|NAME",
-            autocompletion=_complete("price"),
+            autocompletion=completing("price"),
             help="Hire of an accelerator, as in '3.99 USD/hour', or a price of the catalog.",
         ),
     ] = None,
     hosted: Annotated[
         str | None,
-        typer.Option(metavar="NAME", autocompletion=_complete("price"), help="A host's price list in the catalog."),
+        typer.Option(metavar="NAME", autocompletion=completing("price"), help="A host's price list in the catalog."),
     ] = None,
     input_price: Annotated[Any, _price("a host's price of a prompt token")] = None,
     cached_price: Annotated[Any, _price("its price of a prompt token found in its cache", "0 USD/Mtoken")] = None,
@@ -158,6 +147,7 @@ def worksheet(
 
     What is not known stays open, with how to get it.
     """
+    from costlib.cli.printed import write
     from costlib.model_config import Refused, read
     from costlib.worksheet import worksheet as filled
 
@@ -189,7 +179,7 @@ def worksheet(
     except Refused as refused:
         answer = {"model": config, "refused": why(refused), "assumptions": list(assume)}
         raise refusal(refused, answer, format == "json") from None
-    _write(_text(sheet, format), output)
+    write(_text(sheet, format), output)
 
 
 def _check_one_reads_standard_input(*paths):
@@ -309,34 +299,3 @@ def _text(sheet, format):
         raise InputError(
             f"a notebook needs {error.name}; install the extra notebook: pip install '.[notebook]' in costlib's folder"
         ) from None
-
-
-def _write(text, path):
-    """Print, or write a whole file or none."""
-    if path in (None, "-"):
-        typer.echo(text, nl=False)
-        return
-    import os
-    import tempfile
-
-    from costlib.schema import InputError
-
-    content = text.encode(errors="backslashreplace")  # names of files may be no text
-    target = os.path.realpath(path)
-    try:
-        if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe is written to; a folder is not
-            with open(target, "wb") as file:
-                file.write(content)
-            return
-        handle, beside = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".costlib-")
-        try:
-            with open(handle, "wb") as file:
-                file.write(content)
-            os.umask(mask := os.umask(0))
-            os.chmod(beside, 0o666 & ~mask)
-            os.replace(beside, target)
-        except BaseException:
-            os.unlink(beside)
-            raise
-    except OSError as error:
-        raise InputError(f"--output {path}: cannot be written: {error.strerror}") from None

@@ -11,6 +11,7 @@
 - :mod:`costlib.model_config.parameters`: how many weights there are, by a row of the table in
   :mod:`costlib.model_config.parameter_table`, made of :mod:`costlib.model_config.parameter_blocks`
 - :mod:`costlib.model_config.weights`: what they take
+- :mod:`costlib.model_config.scenario`: to the catalog's kind of model, and to a scenario file
 - :mod:`costlib.model_config.engines`, :mod:`costlib.model_config.llama_cpp`: what engines reserve
 - :mod:`costlib.model_config.rank`: what one of several accelerators that share a model has room for
 - :mod:`costlib.model_config.measured`, :mod:`costlib.model_config.oracle`: what the public code keeps

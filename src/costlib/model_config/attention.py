@@ -10,9 +10,11 @@ from costlib.model_config.layers import AttentionCache
 from costlib.schema import InputError
 
 
-def attention(kind, heads, key_dim, value_dim):
-    """One layer that keeps keys and values."""
-    return AttentionCache(kind=kind, layers=1, heads=heads, key_dim=key_dim, value_dim=value_dim)
+def attention(kind, heads, key_dim, value_dim, query_heads=None):
+    """One layer that keeps keys and values, and the query heads that read them."""
+    return AttentionCache(
+        kind=kind, layers=1, heads=heads, key_dim=key_dim, value_dim=value_dim, query_heads=query_heads
+    )
 
 
 def heads_and_size(f, layer, prefix=""):
@@ -31,8 +33,8 @@ def heads_and_size(f, layer, prefix=""):
 
 def grouped(f, layer, kind):
     """Keys and values on so many key-value heads; a size of the head that is declared wins over hidden/heads."""
-    _, kv, size = heads_and_size(f, layer)
-    return attention(kind, kv, size, size)
+    query, kv, size = heads_and_size(f, layer)
+    return attention(kind, kv, size, size, query)
 
 
 def multi_head(f, layer, kind):
@@ -43,7 +45,7 @@ def multi_head(f, layer, kind):
             "num_key_value_heads", f.get("num_key_value_heads"), "this architecture has one for each query head"
         )
     size = f.quotient("hidden_size", f.whole("hidden_size", WIDTH), heads)
-    return attention(kind, heads, size, size)
+    return attention(kind, heads, size, size, heads)
 
 
 def heads_of(heads, size=None, width="hidden_size"):
@@ -52,7 +54,7 @@ def heads_of(heads, size=None, width="hidden_size"):
     def kept(f, layer, kind):
         count = f.whole(heads, HEADS)
         dim = f.whole(size, WIDTH) if size else f.quotient(width, f.whole(width, WIDTH), count)
-        return attention(kind, count, dim, dim)
+        return attention(kind, count, dim, dim, count)
 
     return kept
 
@@ -101,14 +103,14 @@ def twice(one):
 
 def gemma4(f, layer, kind):
     """Full layers have heads of their own size, and of their own number where keys serve as values."""
-    _, kv, size = heads_and_size(f, layer)
+    query, kv, size = heads_and_size(f, layer)
     if kind == "full" and not f.has("per_layer_config"):
         size = f.whole("global_head_dim", WIDTH)
         of_full = f.optional("num_global_key_value_heads", HEADS)
         if f.flag("attention_k_eq_v", True):
             kv = of_full or kv
     f.see("attention_k_eq_v")
-    return attention(kind, kv, size, size)
+    return attention(kind, kv, size, size, query)
 
 
 def mimo_v2(f, layer, kind):
@@ -121,15 +123,15 @@ def mimo_v2(f, layer, kind):
     kv = f.whole("swa_num_key_value_heads", HEADS, 2 * kv) if prefix else kv
     key = f.whole(prefix + "head_dim", WIDTH, f.whole("head_dim", WIDTH))
     value = f.whole(prefix + "v_head_dim", WIDTH, f.whole("v_head_dim", WIDTH))
-    cache = attention(kind, kv, key, value)
+    cache = attention(kind, kv, key, value, query)
     return replace(cache, window=beyond + 1) if prefix and beyond else cache
 
 
 def inkling(f, layer, kind):
     """Window layers have heads of their own."""
     prefix = "swa_" if kind == "sliding" else ""
-    _, kv, size = heads_and_size(f, layer, prefix)
-    return attention(kind, kv, size, size)
+    query, kv, size = heads_and_size(f, layer, prefix)
+    return attention(kind, kv, size, size, query)
 
 
 def falcon(f, layer, kind):
@@ -140,7 +142,7 @@ def falcon(f, layer, kind):
     one = f.flag("multi_query", True)
     many = new or not one
     size = f.quotient("hidden_size", f.whole("hidden_size", WIDTH), heads)
-    return attention(kind, (declared or heads) if many else 1, size, size)
+    return attention(kind, (declared or heads) if many else 1, size, size, heads)
 
 
 def multi_query(f, layer, kind):
@@ -148,7 +150,7 @@ def multi_query(f, layer, kind):
     heads = f.whole("num_attention_heads", HEADS)
     f.get("num_key_value_heads")
     size = f.quotient("hidden_size", f.whole("hidden_size", WIDTH), heads)
-    return attention(kind, 1 if f.flag("multi_query", True) else heads, size, size)
+    return attention(kind, 1 if f.flag("multi_query", True) else heads, size, size, heads)
 
 
 def databricks(f, layer, kind):
@@ -170,7 +172,7 @@ def mosaic(f, layer, kind):
         raise InputError(f"{inner.where}: kv_n_heads = {kv}; wanted a divisor of {heads} heads")
     if f.has("num_key_value_heads") and f.get("num_key_value_heads") != kv:
         raise Refused("num_key_value_heads", f.get("num_key_value_heads"), f"attn_config has {kv}")
-    return attention(kind, kv, size, size)
+    return attention(kind, kv, size, size, heads)
 
 
 def zamba(f, layer, kind):
@@ -180,7 +182,7 @@ def zamba(f, layer, kind):
     size = f.optional("attention_head_dim", WIDTH)
     size = size or f.quotient("attention_head_dim", 2 * f.whole("hidden_size", WIDTH), heads)
     f.get("attention_hidden_size")
-    return attention(kind, kv, size, size)
+    return attention(kind, kv, size, size, heads)
 
 
 def half_window(f, layer, kind):
@@ -201,7 +203,8 @@ def jetmoe(f, layer, kind):
     """Each key-value head has ``kv_channels``, and serves as many queries as experts are chosen."""
     size = f.whole("kv_channels", WIDTH)
     f.see("num_attention_heads")
-    return attention(kind, f.whole("num_key_value_heads", HEADS), size, size)
+    heads, chosen = f.whole("num_key_value_heads", HEADS), f.optional("num_experts_per_tok", HEADS)
+    return attention(kind, heads, size, size, heads * chosen if chosen else None)
 
 
 def chatglm(f, layer, kind):
@@ -211,16 +214,17 @@ def chatglm(f, layer, kind):
     kv = (groups or 1) if f.flag("multi_query_attention") else heads
     if heads % kv:
         raise InputError(f"{f.where}: multi_query_group_num = {kv}; wanted a divisor of {heads} heads")
-    return attention(kind, kv, size, size)
+    return attention(kind, kv, size, size, heads)
 
 
-def listed_heads(name):
-    """Key-value heads listed layer by layer."""
+def listed_heads(name, queries="num_attention_heads"):
+    """Key-value heads listed layer by layer, and query heads where they are listed too."""
 
     def kept(f, layer, kind):
         size = f.optional("head_dim", WIDTH)
         size = size or f.quotient("head_dim", f.whole("hidden_size", WIDTH), f.whole("num_attention_heads", HEADS))
-        return attention(kind, f.at(name, layer, HEADS), size, size)
+        query = f.at(queries, layer, HEADS) if f.get(queries) is not None else None
+        return attention(kind, f.at(name, layer, HEADS), size, size, query)
 
     return kept
 
@@ -246,7 +250,7 @@ def nemotron_nas(f, layer, kind):
     group = block.whole("n_heads_in_group", HEADS)
     if heads % group:
         raise InputError(f"{block.where}: n_heads_in_group = {group}; wanted a divisor of {heads} heads")
-    return attention(kind, heads // group, size, size)
+    return attention(kind, heads // group, size, size, heads)
 
 
 # What an attending layer keeps besides.

@@ -342,9 +342,9 @@ FAMILIES = {
     "chatglm": Family(all_of("full"), chatglm, count="num_layers", names={"num_layers": ("num_hidden_layers",)}),
     "openelm": Family(
         all_of("full"),
-        listed_heads("num_kv_heads"),
+        listed_heads("num_kv_heads", "num_query_heads"),
         count="num_transformer_layers",
-        ignored="num_query_heads share_input_output_layers",
+        ignored="share_input_output_layers",
     ),
     "deci": Family(all_of("full"), listed_heads("num_key_value_heads_per_layer")),
     "mpt": Family(all_of("full"), mosaic, count="n_layers"),

@@ -10,7 +10,7 @@ import re
 
 from costlib.schema import InputError
 
-__all__ = ["Fields", "Refused"]
+__all__ = ["Fields", "Inexpressible", "Refused"]
 
 
 class Refused(InputError):
@@ -28,13 +28,19 @@ class Refused(InputError):
         What the answer would be if it were heeded, and if it were not.
     """
 
+    verdict = "is not understood"
+
     def __init__(self, field, given, why, with_it=None, without_it=None):
         self.field, self.given, self.why = field, given, why
         self.with_it, self.without_it = with_it, without_it
         answers = [f"{label} it: {answer}" for label, answer in (("with", with_it), ("without", without_it)) if answer]
-        super().__init__(
-            f"{field} = {_short(given)} is not understood: {why}" + "".join(f"; {text}" for text in answers)
-        )
+        super().__init__(f"{field} = {_short(given)} {self.verdict}: {why}" + "".join(f"; {text}" for text in answers))
+
+
+class Inexpressible(Refused):
+    """Something that is understood, and that the model of a scenario has no words for."""
+
+    verdict = "cannot be said in a scenario"
 
 
 LAYERS = (1, 10_000)

@@ -182,19 +182,20 @@ def _kept(f, architecture, layer, count):
     heads = _heads(f, "attention.head_count_kv", layer)
     if architecture in NO_HEADS_RECUR and not heads:
         return
+    query = _heads(f, "attention.head_count", layer) or None
     if f.has("attention.key_length_mla"):
-        yield _latent(f)
+        yield _latent(f, query)
         if architecture in INDEXED:
             yield _cache("indexer", 1, f.whole("attention.indexer.key_length", WIDTH), 0)
         return
     windowed = _windowed(f, architecture, layer, count)
     key, value = (_head_size(f, name, windowed) for name in ("key", "value"))
     if not windowed:
-        yield _cache("full", heads, key, value)
+        yield _cache("full", heads, key, value, query)
     else:
         window = FIXED.get(architecture) or f.whole("attention.sliding_window", TOKENS)
         kind = "chunked" if architecture == "llama4" else "sliding"
-        yield replace(_cache(kind, heads, key, value), window=window)
+        yield replace(_cache(kind, heads, key, value, query), window=window)
 
 
 def _recurs(f, architecture, layer):
@@ -241,13 +242,13 @@ def _windowed(f, architecture, layer, count):
     return period == 0 or layer % period != (0 if architecture in FIRST_FULL else period - 1)
 
 
-def _latent(f):
+def _latent(f, query):
     """Multi-head latent attention: one latent and one positional key, for all heads."""
     rank, key = f.whole("attention.kv_lora_rank", WIDTH), f.whole("attention.key_length", WIDTH)
     if key < rank:
         raise InputError(f"{f.where}: attention.key_length = {key}; wanted at least attention.kv_lora_rank = {rank}")
     f.see("attention.value_length", "attention.head_count_kv")
-    return _cache("latent", 1, rank, key - rank)
+    return _cache("latent", 1, rank, key - rank, query)
 
 
 def _state(f):
@@ -276,8 +277,10 @@ def _recurrent(kind, elements, conv_elements):
     return RecurrentState(kind=kind, layers=1, elements=elements, precision=4.0, conv_elements=conv_elements)
 
 
-def _cache(kind, heads, key_dim, value_dim):
-    return AttentionCache(kind=kind, layers=1, heads=heads, key_dim=key_dim, value_dim=value_dim)
+def _cache(kind, heads, key_dim, value_dim, query_heads=None):
+    return AttentionCache(
+        kind=kind, layers=1, heads=heads, key_dim=key_dim, value_dim=value_dim, query_heads=query_heads
+    )
 
 
 def _heads(f, name, layer):
@@ -314,7 +317,7 @@ def _counted(tensors, table, layers):
         elif active is not None:
             active += elements
     embedding = sum(elements for name, elements, _ in tensors if name == "token_embd.weight")
-    return Parameters(total, active, embedding, predictors)
+    return Parameters(total, active, embedding, predictors, *((experts, used) if share else (None, None)))
 
 
 def _parts(path, header):

@@ -35,6 +35,8 @@ class AttentionCache:
         Whether it holds the tokens that do not fill a stride yet, one entry each.
     precision : float, optional
         Bytes of an element, where it is not that of the cache.
+    query_heads : int, optional
+        Query heads that read an entry of keys and values, where they are known; they change nothing of what is kept.
     """
 
     kind: str
@@ -46,6 +48,7 @@ class AttentionCache:
     stride: int = 1
     remainder: bool = False
     precision: float | None = None
+    query_heads: int | None = None
 
     @property
     def elements(self):

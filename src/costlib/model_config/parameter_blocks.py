@@ -72,11 +72,14 @@ class Sizes:
         The layer, for those fields that have a value for each.
     chosen_only : bool
         Whether of the experts only those are counted that one token goes to.
+    whole : Sizes, optional
+        The sizes of the model, where these are of a layer.
     """
 
-    def __init__(self, fields, layer=None, chosen_only=False, found=None):
+    def __init__(self, fields, layer=None, chosen_only=False, whole=None):
         self.fields, self.layer, self.chosen_only = fields, layer, chosen_only
-        self.found = {} if found is None else found  # what was looked up, for all layers
+        self.found = {} if whole is None else whole.found  # what was looked up, for all layers
+        self.mixtures = set() if whole is None else whole.mixtures  # experts and how many are chosen, as counted
 
     @property
     def consulted(self):
@@ -86,7 +89,7 @@ class Sizes:
     @property
     def depth(self):
         """How many layers there are."""
-        whole = Sizes(self.fields, found=self.found)
+        whole = Sizes(self.fields, whole=self)
         kinds = whole.get(KINDS)
         return whole[DEPTH] if DEPTH in whole or not isinstance(kinds, str | list | tuple) else len(kinds)
 
@@ -95,11 +98,11 @@ class Sizes:
         depth = self.depth if depth is None else depth
         if depth > DEEPEST:
             raise Unknown(f"a model of {depth} layers is not known here")
-        return [Sizes(self.fields, i, self.chosen_only, self.found) for i in range(depth)]
+        return [Sizes(self.fields, i, self.chosen_only, self) for i in range(depth)]
 
     def with_chosen_experts(self):
         """The same, with only the experts that one token goes to."""
-        return Sizes(self.fields, self.layer, True, self.found)
+        return Sizes(self.fields, self.layer, True, self)
 
     def get(self, name):
         """Value of a field, of this layer where it differs by layer; None if it is not given."""
@@ -404,6 +407,7 @@ def experts(number, expert=EXPERT, chosen=CHOSEN, router=None, beside=0):
         if chosen in c and c[chosen] > n:
             raise Unknown(f"{chosen} = {c[chosen]} of {n} experts")
         routed = c[chosen] if c.chosen_only else n
+        c.mixtures.add((n, c.get(chosen)))
         return routed * c[expert] + (linear(c[HIDDEN], n) if router is None else c[router]) + c[beside]
 
     return count
@@ -533,6 +537,10 @@ class Decoder:
     predicting: str | None = None
     depth: str = DEPTH
 
+    def layers(self, c):
+        """How many layers the model has."""
+        return c.depth if c.get(self.depth) is None else c[self.depth]
+
     def layer(self, c):
         """Weights of one layer."""
         return c[self.attention] + c[self.feed_forward] + c[self.norms] * c[self.norm] * c[HIDDEN]
@@ -550,7 +558,7 @@ class Decoder:
         """All weights."""
         final = self.norm if self.final_norm is None else self.final_norm
         vectors = c[self.embedding_norm] + c[self.positions] + c[final]
-        layers = sum(self.layer(layer) for layer in c.layers(None if c.get(self.depth) is None else c[self.depth]))
+        layers = sum(self.layer(layer) for layer in c.layers(self.layers(c)))
         return self.embedding(c) + layers + vectors * c[HIDDEN] + c[self.beside] + self.head(c)
 
     def active(self, c):

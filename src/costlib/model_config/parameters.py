@@ -37,12 +37,17 @@ class Parameters:
     predictors : int or None
         Those of the layers that predict further tokens, without the table and the head that they share with the
         model; None where there are such layers and their shape is not known here.
+    experts, experts_per_token : int or None
+        Experts that the router of a layer chooses from, and how many it chooses; None where there are none, or
+        layers differ in them.
     """
 
     total: int
     active: int | None
     embedding: int
     predictors: int | None
+    experts: int | None = None
+    experts_per_token: int | None = None
 
 
 def parameters(fields):
@@ -64,10 +69,14 @@ def parameters(fields):
 
     Examples
     --------
-    >>> parameters({"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "vocab_size": 32000,
-    ...             "num_attention_heads": 32, "num_key_value_heads": 8, "tie_word_embeddings": False,
-    ...             "intermediate_size": 14336, "num_local_experts": 8, "num_experts_per_tok": 2})
-    Parameters(total=46702792704, active=12879925248, embedding=131072000, predictors=0)
+    >>> mixtral = parameters({
+    ...     "model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "vocab_size": 32000,
+    ...     "num_attention_heads": 32, "num_key_value_heads": 8, "tie_word_embeddings": False,
+    ...     "intermediate_size": 14336, "num_local_experts": 8, "num_experts_per_tok": 2})
+    >>> mixtral.total, mixtral.active
+    (46702792704, 12879925248)
+    >>> mixtral.experts, mixtral.experts_per_token
+    (8, 2)
     """
     family = fields.get("model_type")
     if fields.get("is_encoder_decoder"):
@@ -76,7 +85,8 @@ def parameters(fields):
         raise Unknown(f"what the layers of model_type = {family!r} have is not known here")
     row, model = DECODERS[family], Sizes(fields)
     try:
-        counted = Parameters(row.total(model), active(row, model), row.embedding(model), predictors(row, model))
+        total, embedding, predicting = row.total(model), row.embedding(model), predictors(row, model)
+        counted = Parameters(total, active(row, model), embedding, predicting, *mixture(model))
     except ZeroDivisionError:
         raise Unknown("a size is zero by which another is divided") from None
     if not 0 < counted.total < ABSURD:
@@ -96,6 +106,13 @@ def active(row, model):
         return row.active(model)
     except Unknown:
         return None
+
+
+def mixture(model):
+    """Experts of a layer, and how many of them a token goes to, where all mixtures have as many."""
+    alike = len(model.mixtures) == 1
+    experts, chosen = next(iter(model.mixtures)) if alike else (None, None)
+    return (experts, chosen) if chosen else (None, None)
 
 
 def predictors(row, model):

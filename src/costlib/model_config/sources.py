@@ -17,7 +17,7 @@ from costlib.model_config.precision import SPELLINGS
 from costlib.schema import InputError, nearest
 from costlib.units import Quantity, show
 
-__all__ = ["read", "read_table", "table_of"]
+__all__ = ["name_of", "parsed", "read", "read_table", "table_of"]
 
 LARGEST_FILE = 16 * 2**20  # bytes; the longest published config.json has some 100 kB
 NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
@@ -66,10 +66,12 @@ def read(source, assume=()):
     >>> import json, tempfile, pathlib
     >>> config = {"model_type": "llama", "num_hidden_layers": 80, "num_attention_heads": 64,
     ...           "num_key_value_heads": 8, "hidden_size": 8192, "dtype": "bfloat16"}
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "config.json")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "config.json")
     >>> _ = file.write_text(json.dumps(config))
     >>> show(read(file).bytes_per_token(), digits=6)
     '327,680 B/token'
+    >>> folder.cleanup()
     """
     if str(source).lower().endswith(".gguf"):
         from costlib.model_config.gguf import read_gguf
@@ -86,11 +88,11 @@ def table_of(source):
         if sys.stdin is None:
             raise InputError("standard input: is closed")
         content = sys.stdin.buffer.read(LARGEST_FILE + 1)
-        return _parsed(content, "standard input"), "standard input", None
+        return parsed(content, "standard input"), "standard input", None
     if str(source).lower().endswith(".gguf"):
         raise InputError(f"{source}: a GGUF file; wanted the config.json of the model")
     path = _found(Path(source))
-    return _with_its_quantisation(_parsed(_bytes(path), str(path)), path), str(path), _name_of(path)
+    return _with_its_quantisation(parsed(_bytes(path), str(path)), path), str(path), name_of(path)
 
 
 def _with_its_quantisation(table, path):
@@ -98,7 +100,7 @@ def _with_its_quantisation(table, path):
     beside = path.with_name("hf_quant_config.json")
     if path.name != "config.json" or not isinstance(table, dict) or not beside.is_file():
         return table
-    said = _parsed(_bytes(beside), str(beside))
+    said = parsed(_bytes(beside), str(beside))
     said = said.get("quantization") if isinstance(said, dict) else None
     if not isinstance(said, dict):
         raise InputError(f"{beside}: has no quantization; wanted what was done to the model")
@@ -331,7 +333,7 @@ def _weights_beside(path):
         return None
     index = path.with_name("model.safetensors.index.json")
     if index.is_file():
-        table = _parsed(_bytes(index), str(index))
+        table = parsed(_bytes(index), str(index))
         metadata = table.get("metadata") if isinstance(table, dict) else None
         total = metadata.get("total_size") if isinstance(metadata, dict) else None
         if type(total) is not int or total <= 0:
@@ -394,7 +396,8 @@ def _bytes(path):
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _parsed(content, where):
+def parsed(content, where):
+    """What the bytes of a JSON file hold; how messages call the file."""
     if len(content) > LARGEST_FILE:
         raise InputError(f"{where}: more than {LARGEST_FILE >> 20} MiB; wanted a model's config.json")
     try:
@@ -436,7 +439,7 @@ def _unique(pairs, where):
     return table
 
 
-def _name_of(path):
+def name_of(path):
     """A model's name, from where its file lies."""
     names = [part for part in path.parts[::-1] if part.startswith("models--")]
     stem = names[0].removeprefix("models--") if names else path.stem if path.stem != "config" else path.parent.name

@@ -104,11 +104,13 @@ def read(path, columns=None, session=None, memory="1GB", threads=None):
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "trace.csv")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "trace.csv")
     >>> _ = file.write_text("session_id,prompt_tokens,completion_tokens\\na,100,20\\na,150,30\\nb,90,10\\n")
     >>> trace = read(file)
     >>> trace.sessions.order_by("session").length.to_list()
     [180, 100]
+    >>> folder.cleanup()
     """
     connection = connect(memory, threads)
     source = opened(connection, path)

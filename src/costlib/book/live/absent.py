@@ -15,7 +15,7 @@ import sys
 import threading
 from types import ModuleType
 
-__all__ = ["GROUPS", "Absent", "WAITS", "Waiting", "arrived", "standing_in", "waits"]
+__all__ = ["GROUPS", "Absent", "WAITS", "Waiting", "arrived", "is_here", "standing_in", "waits"]
 
 GROUPS = {  # modules by the group of files that brings them
     "figures": ("matplotlib",),
@@ -249,6 +249,11 @@ def arrived(group, namespaces=()):
 def waits(group):
     """Whether the files of a group are still to come."""
     return any(finder.names.intersection(GROUPS[group]) for finder in _standing)
+
+
+def is_here(name):
+    """Whether there is such a module, and no stand-in for it."""
+    return importlib.util.find_spec(name) is not None and not any(name in finder.names for finder in _standing)
 
 
 def _stands_for(value, names):

@@ -196,7 +196,8 @@ def _head(node):
 def _simple(node):
     """The names of a statement that is read, and written, as one: as Python's compiler sees them."""
     found = Names()
-    todo = [(symtable.symtable(ast.unparse(node), "cell", "exec"), False)]
+    scoped = _Scopes().visit(copy.deepcopy(node))
+    todo = [(symtable.symtable(ast.unparse(scoped), "cell", "exec"), False)]
     while todo:
         table, called = todo.pop()
         called = called or (table.get_type() == "function" and table.get_name() not in AT_ONCE)
@@ -215,7 +216,29 @@ def _simple(node):
     return found
 
 
-AT_ONCE = {"listcomp", "setcomp", "dictcomp"}  # scopes that run where they stand
+AT_ONCE = {"genexpr"}  # scopes that run where they stand, see below
+
+
+class _Scopes(ast.NodeTransformer):
+    """Gives every comprehension a scope of its own: from 3.12 on, Python's compiler has it in that around it.
+
+    A comprehension becomes a generator, which has one; a generator, which may run later, a function that makes it.
+    """
+
+    def visit_ListComp(self, node):
+        self.generic_visit(node)
+        return ast.GeneratorExp(node.elt, node.generators)
+
+    visit_SetComp = visit_ListComp
+
+    def visit_DictComp(self, node):
+        self.generic_visit(node)
+        return ast.GeneratorExp(ast.Tuple([node.key, node.value], ast.Load()), node.generators)
+
+    def visit_GeneratorExp(self, node):
+        self.generic_visit(node)
+        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        return ast.Lambda(nothing, node)
 
 
 def _calls(node):

@@ -12,10 +12,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import tomli_w
+
 from costlib import catalog, scenario
 from costlib.schema import InputError, nearest, read
+from costlib.units import Quantity, quantity, show
 
-__all__ = ["FIELDS", "FILE", "Field", "load", "numbers", "problems", "scenario_text"]
+__all__ = ["FIELDS", "FILE", "Field", "from_model_file", "load", "notices", "numbers", "problems", "scenario_text"]
 
 FILE = "mine.toml"  # the reader's file, by name
 
@@ -24,7 +27,7 @@ FILE = "mine.toml"  # the reader's file, by name
 class Field:
     """One field of the control: chosen from the catalog, or typed in its unit, or in another one.
 
-    ``step`` says how a dial goes: ``"doubling"`` or ``"1-2-5"``; empty where there is none.
+    ``step`` says how a dial goes: ``"doubling"`` or ``"1-2-5"``; empty where no sentence has one.
     """
 
     key: str
@@ -43,23 +46,32 @@ class Field:
             return [("", getattr(_reference(), part).title), *catalogued]
         return [(option, option) for option in _schema(self.key).get("options", ())]
 
+    def stands(self, case):
+        """What a scenario has there: a number in the field's unit, or a text; None where it has none."""
+        part, _, name = self.key.partition(".")
+        value = getattr(getattr(case, part), name)
+        return value if value is None or isinstance(value, str) else self._number(value)
+
     @property
     def published(self):
-        """The published value, as it would be typed; empty for a part."""
-        part, dot, name = self.key.partition(".")
-        if not dot:
+        """The published value, as it would be typed; empty for a part, and where there is none."""
+        if "." not in self.key or (value := self.stands(_reference())) is None:
             return ""
-        value = getattr(getattr(_reference(), part), name)
-        return value if isinstance(value, str) else _typed(value.m_as(self.unit), self.unit)
+        return value if isinstance(value, str) else f"{value:.15g} {self.unit}".strip()
 
     @property
     def limits(self):
         """The least and the most, in its unit; None where no number is wanted."""
         schema = _schema(self.key)
-        return (schema["low"].m_as(self.unit), schema["high"].m_as(self.unit)) if "low" in schema else None
+        return (self._number(schema["low"]), self._number(schema["high"])) if "low" in schema else None
+
+    def _number(self, value):
+        one = quantity(f"1 {self.unit}")
+        return float(f"{value.m_as(one.units) / one.magnitude:.15g}")
 
 
 HARDWARE, MORE = "Model and hardware", "Workload and runtime"
+MODEL, CARD, LINKS = "The model itself", "The accelerator itself", "Links"
 FIELDS = [
     Field("model", "Model", HARDWARE),
     Field("accelerator", "Accelerator", HARDWARE),
@@ -80,6 +92,18 @@ FIELDS = [
     Field("workload.model_time", "Model time of a turn", MORE, "s", "1-2-5"),
     Field("workload.tool_time", "Tool time of a turn", MORE, "s", "1-2-5"),
     Field("reserve.runtime", "Runtime and activations", MORE, "GB", "1-2-5"),
+    Field("model.parameters", "Parameters", MODEL, "billion parameters"),
+    Field("model.active_parameters", "Active parameters", MODEL, "billion parameters"),
+    Field("accelerator.title", "Name of the accelerator", CARD),
+    Field("accelerator.memory", "Memory of one", CARD, "GB"),
+    Field("accelerator.bandwidth", "Memory bandwidth", CARD, "TB/s"),
+    Field("accelerator.rate_16bit", "Dense 16-bit rate", CARD, "Top/s"),
+    Field("accelerator.rate_8bit", "Dense 8-bit rate", CARD, "Top/s"),
+    Field("accelerator.rate_4bit", "Dense 4-bit rate", CARD, "Top/s"),
+    Field("link.bandwidth", "Link bandwidth", LINKS, "GB/s"),
+    Field("link.latency", "Link latency", LINKS, "ns"),
+    Field("host_link.bandwidth", "Host link bandwidth", LINKS, "GB/s"),
+    Field("host_link.latency", "Host link latency", LINKS, "ns"),
 ]
 
 
@@ -95,19 +119,9 @@ def _schema(key):
     return next((f.metadata for f in dataclasses.fields(scenario.PARTS[part]) if f.name == name), {})
 
 
-def _typed(number, unit):
-    """A value as a reader would type it, to the last digit."""
-    return f"{number:.15g} {unit}".strip()
-
-
 def numbers(case):
-    """Where the dials of a scenario stand: a number for each field with a step, in the field's unit."""
-    found = {}
-    for field in FIELDS:
-        part, _, name = field.key.partition(".")
-        if field.step:
-            found[field.key] = getattr(getattr(case, part), name).m_as(field.unit)
-    return found
+    """Where the typed fields of a scenario stand, and its dials: as :meth:`Field.stands`."""
+    return {field.key: field.stands(case) for field in FIELDS if not field.choices}
 
 
 # ---------------------------------------------------------------- the reader's file
@@ -119,35 +133,60 @@ def scenario_text(inputs):
     Parameters
     ----------
     inputs : dict of str to str
-        Texts by field; an empty one is left as published.
+        Texts by field; an empty one is left as published. The text of a list of tables, as of ``model.attention``,
+        is JSON.
 
     Returns
     -------
     str
         Empty without inputs.
+
+    Raises
+    ------
+    InputError
+        If such a list is none.
     """
-    given = {key: text.strip() for key, text in inputs.items() if text.strip()}
-    chosen = {key: text for key, text in given.items() if "." not in key}
-    changed = {}
+    given = {_whole(key): _whole(text.strip()) for key, text in inputs.items() if text.strip()}
+    tables = {key: text for key, text in given.items() if "." not in key}
     for key, text in given.items():
         part, dot, name = key.partition(".")
         if dot:
-            changed.setdefault(part, {})[name] = text
-    lines = [f"{_bare(part)} = {_quoted(text)}" for part, text in chosen.items() if part not in changed]
-    for part, values in changed.items():
-        values = ({"from": chosen[part]} if part in chosen else {}) | values
-        lines += ["", f"[{_bare(part)}]", *(f"{_bare(name)} = {_quoted(text)}" for name, text in values.items())]
-    return "\n".join(lines).strip() + "\n" if lines else ""
+            if isinstance(tables.get(part), str):
+                tables[part] = {"from": tables[part]}
+            tables.setdefault(part, {})[name] = _value(key, text)
+    return tomli_w.dumps(tables)
 
 
-def _quoted(text):
-    """A basic string of TOML: as JSON has it, but for one control character and for halves of characters."""
-    whole = text.encode("utf-8", "replace").decode()
-    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _whole(text):
+    """A text without halves of characters, which no file can hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
-def _bare(key):
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key)
+def _value(key, text):
+    """What a file holds for the text of a field: itself, or the tables of a list.
+
+    Raises
+    ------
+    InputError
+        If a list is wanted, and this is none.
+    """
+    if "parts" not in _schema(key):
+        return text
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    plain = isinstance(found, list) and all(isinstance(one, dict) and _is_plain(one) for one in found)
+    if not found or not plain:
+        given = text if len(text) <= 60 else text[:57] + "..."
+        wanted = f"{_schema(key)['text']}, as a list of objects in JSON"
+        raise InputError(f"{key.partition('.')[2]} = {given!r}; wanted {wanted}")
+    return found
+
+
+def _is_plain(table):
+    """Whether each value is a number or a text."""
+    return all(isinstance(value, int | float | str) for value in table.values())
 
 
 def load(inputs):
@@ -165,6 +204,45 @@ def load(inputs):
         file = Path(folder, FILE)
         file.write_text(text, encoding="utf-8")
         return scenario.load(file)
+
+
+# ---------------------------------------------------------------- a model's file
+
+
+def from_model_file(name, text):
+    """The inputs that a model's file makes.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file.
+    text : str
+        What it holds: that of a ``config.json``.
+
+    Returns
+    -------
+    dict of str to str
+        All values of the model, by field.
+
+    Raises
+    ------
+    InputError
+        If it is no such file, or has a model that a scenario cannot say; in a sentence for the reader.
+    """
+    from costlib.model_config import read_table
+    from costlib.model_config.scenario import model_table
+    from costlib.model_config.sources import name_of, parsed
+
+    if name.lower().endswith(".gguf"):
+        raise InputError(f"{name}: a GGUF file; wanted config.json, or the command costlib scenario, which reads both")
+    try:
+        table = model_table(read_table(parsed(_whole(text).encode(), name), name, name=name_of(Path(name))))
+    except InputError as error:
+        told = str(error)
+        raise InputError(told + "; the command costlib scenario takes it" if "--assume" in told else told) from None
+    return {
+        f"model.{field}": json.dumps(value) if isinstance(value, list) else str(value) for field, value in table.items()
+    }
 
 
 # ---------------------------------------------------------------- what is wrong
@@ -207,7 +285,7 @@ def _alone(key, text):
         if part not in scenario.PARTS:
             return f"unknown key {key!r}; {nearest(part, scenario.PARTS)}"
         if dot and name not in ("from", "source", "notes"):
-            read(scenario.PARTS[part], {name: text.strip()}, "")
+            read(scenario.PARTS[part], {name: _value(key, text.strip())}, "")
         elif not dot and part.removeprefix("host_") in catalog.KINDS:
             catalog.part(part.removeprefix("host_"), text.strip())
     except InputError as error:
@@ -229,5 +307,83 @@ def _sentence(message, key):
     part, _, name = key.partition(".")
     message = re.sub(rf"^(\[{re.escape(part)}\]:? *)?({re.escape(name or part)}( = |: ))?", "", message.strip())
     message = re.sub(r"^('[^']*'); wanted", r"given \1; wanted", message)
-    message = message.replace("; set [precision] arithmetic", "; choose another arithmetic")
+    message = message.replace("; set [precision] arithmetic", "; choose another arithmetic, or enter that rate")
     return message[:1].upper() + message[1:]
+
+
+# ---------------------------------------------------------------- what is worth a word
+
+
+def notices(inputs, case):
+    """What the reader has to hear of inputs that can be used: a sentence for each field concerned.
+
+    Parameters
+    ----------
+    inputs : dict of str to str
+        The one that was set last, last.
+    case : Scenario
+        The one that they make.
+
+    Returns
+    -------
+    dict of str to str
+        Empty where there is nothing to say, as of the published inputs.
+    """
+    found = {}
+    for sentence, keys in (_room(case), _two_sizes(inputs, case), _call(case)) if inputs else ():
+        if sentence:
+            key = _set_last(inputs, keys)
+            found[key] = f"{found[key]} {sentence}" if key in found else sentence
+    return found
+
+
+def _set_last(inputs, keys):
+    """Which of these fields was set last; a part with a title of the reader's own was set as one."""
+    for key in reversed(inputs):
+        part = key.partition(".")[0]
+        field = part if f"{part}.title" in inputs else key
+        if field in keys:
+            return field
+    return keys[0]
+
+
+def _room(case):
+    """Whether the node has room for the model, and for one context."""
+    keys = ["model", "model.parameters", "accelerator", "accelerator.memory", "node", "node.accelerators"]
+    keys += ["reserve.weights", "reserve.runtime"]
+    context, pool = case.workload.context, case.state_pool
+    held, memory = case.node_memory - pool, show(case.node_memory, "GB", 4)
+    if pool <= 0 * pool:
+        return f"It does not fit: weights and runtime take {show(held, 'GB', 4)}, and the node has {memory}.", keys
+    if case.resident_sequences(context) < Quantity(1, "sequence"):
+        left = f"Weights and runtime leave {show(pool, 'GB')} of the node's {memory}"
+        return f"{left}, which holds no context of {show(context, digits=9)}.", [
+            *keys,
+            "precision.kv_cache",
+            "workload.context",
+        ]
+    return "", keys
+
+
+def _two_sizes(inputs, case):
+    """Whether only one of the sizes of a weight was set, and the other is another."""
+    read, held = "precision.weights", "reserve.weights"
+    sizes = [show(part.weights, "B/parameter") for part in (case.precision, case.reserve)]
+    if (read in inputs) == (held in inputs) or case.precision.weights == case.reserve.weights:
+        return "", []
+    if read in inputs:
+        return f"In the node's memory a weight still takes {sizes[1]}; set that as well if it shrinks there.", [read]
+    return f"A step still reads {sizes[0]}; set that as well if it reads what is held.", [held]
+
+
+def _call(case):
+    """Whether the example call is longer than a context."""
+    work = case.workload
+    if work.prompt + work.output <= work.context:
+        return "", []
+    prompt, output, context = (show(each, digits=9) for each in (work.prompt, work.output, work.context))
+    return f"The call has a prompt of {prompt} and an output of {output}: more than the context of {context}.", [
+        "workload.prompt",
+        "workload.output",
+        "workload.context",
+    ]

@@ -93,6 +93,13 @@ class Kernel:
         self.use(replace(case, file=self.file if given else ""))
         self._answer(figures_first)
 
+    def model_file(self, name, text):
+        """Say which inputs a model's file makes, or why it makes none; the page stays as it is."""
+        try:
+            self.emit({"kind": "model", "inputs": inputs.from_model_file(name, text)})
+        except inputs.InputError as error:
+            self.emit({"kind": "refused", "problems": {"model": str(error)}})
+
     def use(self, case):
         """Take a scenario for the one that the cells ask for."""
         self.session.scenario, self.session.file = case, case.file
@@ -227,7 +234,8 @@ class Kernel:
                 "outputs": outputs,
                 "figures": [key for number in self.to_draw for key in self.own.cells.all[number].figures],
                 "scenario": inputs.scenario_text(self.given),
-                "dials": inputs.numbers(self.session.scenario),
+                "stands": inputs.numbers(self.session.scenario),
+                "notices": inputs.notices(self.given, self.session.scenario),
                 "stays": stays,
                 "why": why,
                 "values_stay": self._unknown() | unprinted,

@@ -160,7 +160,7 @@ def run(cell, names, session, draws):
         result.why, result.text = "waits", absent.WAITS
     except absent.Absent as what:
         result.why, result.text = "absent", f"It needs {what}"
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # also an exit, or an interrupt: only the reader's button stops Python
         result.why, result.text = "failed", said(error)
     session.flush()
     result.shown, result.asked = session.shown, session.asked
@@ -182,7 +182,7 @@ def said(error):
     line = getattr(error, "lineno", None)
     try:
         text = shortened(str(getattr(error, "msg", error)))
-    except Exception:
+    except BaseException:
         text = "an error that does not say what it is"
     trace = error.__traceback__
     while trace:

@@ -8,13 +8,15 @@ A second Sphinx extension beside :mod:`costlib.book.sphinx_ext`.
 - ``notebooks`` writes each page as a notebook that runs on its own, and puts the package into the site.
 - ``comparison`` runs the pages' cells for several scenarios, and sets their values side by side.
 - ``policy`` writes into each page which scripts may run, and that nothing comes from elsewhere.
+- ``progress`` says how far a quiet build is.
 """
 
 import costlib
-from costlib.book.site import assets, comparison, control, data, notebooks, policy
+from costlib.book.site import assets, comparison, control, data, notebooks, policy, progress
 
 
 def setup(app):
+    progress.follow(app)
     app.add_config_value("costlib_without", {}, "html")  # group of assets -> why it is not in the site
     app.connect("config-inited", assets.prepare)
     app.add_directive("comparison", comparison.Comparison)

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 import costlib
+from costlib.book import comparison
 
 LOG = logging.getLogger(__name__)
 HERE = Path(__file__).parent
@@ -98,6 +100,8 @@ def unavailable(root):
     """Groups that the site cannot be given, each with the reason; the core stands for all."""
     if own := costlib.load().file:
         return {"core": f"it shows a scenario of its own, {Path(own).name}"}
+    if os.environ.get(comparison.VARIABLE):
+        return {"core": "it sets scenarios of its own side by side"}
     try:
         fetch(cache(root))
     except Missing as why:

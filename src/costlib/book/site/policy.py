@@ -25,7 +25,8 @@ def policy(html):
             "style-src 'self' 'unsafe-inline'",
             "img-src 'self' data: blob:",
             "font-src 'self' data:",
-            "worker-src 'self'",
+            # Python's worker is made in the page, and so has this policy too; one from an address would have none.
+            "worker-src blob:",
             "connect-src 'self'",
             "object-src 'none'",
             "base-uri 'self'",

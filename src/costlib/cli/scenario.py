@@ -1,0 +1,77 @@
+"""``costlib scenario``: from a model's file to a scenario file."""
+
+from typing import Annotated, Any
+
+import typer
+
+from costlib.cli import options
+from costlib.cli.options import LONGEST, AsJson, Assume, Config, KVPrecision, completing, refusal, sized, why
+
+__all__ = ["scenario"]
+
+
+def _named(kind, text):
+    """An option that takes a name of the catalog."""
+    return typer.Option(metavar="NAME", autocompletion=completing(kind), help=text)
+
+
+def scenario(
+    config: Config,
+    accelerator: Annotated[str | None, _named("accelerator", "Accelerator, in the catalog.")] = None,
+    node: Annotated[str | None, _named("node", "Node, in the catalog.")] = None,
+    context: Annotated[Any, sized("token", 1, LONGEST, "context of a trajectory", "TOKENS")] = None,
+    weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
+    weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
+    kv_precision: KVPrecision = None,
+    assume: Assume = (),
+    output: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write there, and not to standard output; a new file.")
+    ] = None,
+    as_json: AsJson = False,
+):
+    """Write a scenario file for a model: for 'costlib show', for the book's pages, and to change by hand.
+
+    What is not asked for stays as in the reference scenario.
+    """
+    import json
+
+    from costlib.cli.printed import write
+    from costlib.model_config import Refused, read
+    from costlib.model_config.precision import precision_of
+    from costlib.model_config.scenario import scenario_file
+
+    try:
+        model = read(config, assume)
+        file = scenario_file(
+            model,
+            accelerator=accelerator and accelerator.lower(),
+            node=node and node.lower(),
+            context=context,
+            weights=weights,
+            weight_precision=weight_precision,
+            kv_precision=kv_precision and precision_of(kv_precision),
+        )
+    except Refused as refused:
+        answer = {"model": config, "scenario": None, "assumptions": list(assume), "refused": why(refused)}
+        raise refusal(refused, answer, as_json) from None
+    _check_that_it_loads(file)
+    answer = {"model": model.name, "scenario": file.tables, "remarks": list(file.remarks), "refused": None}
+    text = json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n" if as_json else file.text
+    write(text, output, over=False)
+
+
+def _check_that_it_loads(file):
+    """Refuse what the loader would refuse, before anything is written."""
+    import tempfile
+    from pathlib import Path
+
+    from costlib.scenario import load
+    from costlib.schema import InputError
+
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder, "scenario")
+        written.write_text(file.text, encoding="utf-8")
+        try:
+            load(written)
+        except InputError as error:
+            raise InputError(str(error).replace(str(written), "the scenario")) from None
