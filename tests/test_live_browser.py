@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 
 from conftest import BOOK, code_of, listen
 from costlib import catalog
+from costlib.book import FILES
 from costlib.book.live import absent, inputs
 from costlib.book.live.page import Page
 from costlib.book.live.running import Session
@@ -97,6 +98,9 @@ class Reader:
 
     def problem(self, key):
         return self.page.locator(f"[id='problem-{key}']")
+
+    def notice(self, key):
+        return self.page.locator(f"[id='notice-{key}']")
 
     def take(self, query):
         """Go to other inputs as by the browser's own buttons, without loading the page anew."""
@@ -398,6 +402,142 @@ def test_an_address_that_makes_no_scenario_is_refused_and_leaves_the_page(contex
     assert not reader.page.locator(".live-changed").count()
 
 
+def test_what_is_worth_a_word_stands_beside_its_field_and_blocks_nothing(contexts, address):
+    reader = Reader(contexts(), address).open()
+    reader.page.locator("#hardware > summary").click()
+    reader.page.locator("[name=model]").select_option("llama-3.1-405b")
+    reader.page.locator("[name=accelerator]").select_option("l4")
+    reader.settled()
+    notice, field = reader.notice("accelerator"), reader.page.locator("[name=accelerator]")
+    expect(notice).to_have_text("It does not fit: weights and runtime take 831.7 GB, and the node has 193.2 GB.")
+    assert "notice-accelerator" in field.get_attribute("aria-describedby")
+    assert field.get_attribute("aria-invalid") is None
+    expect(reader.page.locator(".hardware-status")).to_contain_text("831.7 GB")
+    reader.take("?workload.prompt=40000+token")
+    expect(notice).to_have_text("")
+    expect(reader.notice("workload.prompt")).to_be_visible()  # its group is folded no more
+    expect(reader.page.locator(".hardware-status")).to_contain_text("more than the context of 32,768 tokens")
+    reader.page.locator(".hardware-back").click()
+    expect(reader.notice("workload.prompt")).to_have_text("")
+    reader.page.close()
+
+
+# ---------------------------------------------------------------- values of one's own
+
+
+def test_fields_say_what_the_chosen_card_has_and_are_empty_where_it_has_none(reader):
+    rate = reader.page.locator("[name='accelerator.rate_4bit']")
+    assert rate.get_attribute("placeholder") == ""
+    reader.choose(accelerator="b200-sxm")
+    reader.settled()
+    assert rate.get_attribute("placeholder") == "9000 Top/s"
+    assert reader.page.locator("[name='accelerator.title']").get_attribute("placeholder").startswith("NVIDIA B200")
+    reader.choose(accelerator="l4")
+    reader.settled()
+    assert rate.get_attribute("placeholder") == ""
+
+
+def test_a_card_of_ones_own_is_entered_and_goes_where_another_is_chosen(reader):
+    own = {"title": "Ours", "rate_8bit": "1 Pop/s", "bandwidth": "5 TB/s"}
+    for name, text in own.items():
+        reader.type(f"accelerator.{name}", text)
+    reader.settled()
+    expect(reader.value("accelerator-name")).to_have_text("Ours")
+    expect(reader.value("output-input-ratio")).to_have_text("100")
+    expect(reader.page.locator("#hardware > summary")).to_have_text("Change the hardware. Yours: Ours")
+    reader.choose(accelerator="h200-sxm")
+    reader.settled()
+    expect(reader.value("output-input-ratio")).to_have_text("206")
+    assert reader.page.url.endswith("?accelerator=h200-sxm")
+    assert reader.page.locator("[name='accelerator.bandwidth']").input_value() == ""
+
+
+MIXTRAL = FILES / "configs" / "mistralai--Mixtral-8x7B-v0.1.json"
+CHOSEN = "(select) => select.selectedOptions[0].text"
+
+
+def test_the_file_of_a_model_is_read_in_the_browser_and_named_by_its_title(contexts, address, run, tmp_path):
+    """Before anything else; Python starts for it. The command line gives the same."""
+    reader = Reader(contexts(), address, "attention-state").open()
+    page, model = reader.page, reader.page.locator("[name=model]")
+    page.locator("#hardware > summary").click()
+    page.locator("#model-file").set_input_files(MIXTRAL)
+    reader.until("new URLSearchParams(location.search).has('model.attention')")
+    reader.settled()
+    title = model.evaluate(CHOSEN)
+    assert title == "mistralai/Mixtral-8x7B-v0.1"
+    expect(page.locator("#hardware > summary")).to_have_text(f"Change the hardware. Yours: {title}")
+    assert not [url for url in page.asked if "Mixtral" in url]
+    with page.expect_download() as download:
+        page.locator(".hardware-file").click()
+    download.value.save_as(tmp_path / "mine.toml")
+    code, out, _ = run("show", "--json", tmp_path / "mine.toml")
+    told, records = json.loads(out)["values"], reader.records()
+    compared = told.keys() & records.keys()
+    assert code == 0 and len(compared) > 2
+    for key in compared:
+        wanted = Quantity(told[key]["value"], told[key]["unit"]).m_as(records[key]["unit"])
+        assert records[key]["value"] == pytest.approx(wanted, rel=1e-9), key
+    page.reload()
+    reader.settled()
+    assert model.evaluate(CHOSEN) == title
+    page.go_back()
+    expect(page.locator("#hardware > summary")).to_have_text("Change the hardware")
+    assert model.input_value() == ""
+    page.go_forward()
+    expect(page.locator("#hardware > summary")).to_contain_text(title)
+    reader.choose(model="qwen3-8b")
+    reader.settled()
+    assert page.url.endswith("?model=qwen3-8b") and not page.locator(".hardware-own").count()
+    page.close()
+
+
+def test_from_the_model_of_a_file_one_goes_back_to_the_published(reader):
+    before = reader.article()
+    reader.page.locator("#model-file").set_input_files(MIXTRAL)
+    reader.until("new URLSearchParams(location.search).has('model.attention')")
+    reader.choose(model="")
+    expect(reader.page.locator(".hardware-status")).to_have_text("The page shows the published values.")
+    assert reader.article() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("config.json", b"{", "is not JSON"),
+        ("large.json", b"[" * (2**24 + 1), "large.json cannot be read"),
+        ("model.gguf", b"GGUF", "a GGUF file"),
+        ("a.json", b'{"model_type": "nonsense"}', "nonsense"),
+        ("<b>.json", b"\xff\x00", "<b>.json"),
+    ],
+    ids=["no JSON", "large", "GGUF", "unknown", "no text"],
+)
+def test_a_file_that_makes_no_model_is_refused_beside_the_field(reader, tmp_path, name, content, said):
+    reader.take("?accelerator=h200-sxm").drawn()
+    before, at = reader.article(), reader.page.url
+    (tmp_path / name).write_bytes(content)
+    reader.page.locator("#model-file").set_input_files(tmp_path / name)
+    expect(reader.problem("model")).to_contain_text(said)
+    expect(reader.page.locator(".hardware-status")).to_contain_text("the page stays as it was")
+    assert (reader.article(), reader.page.url) == (before, at)
+    reader.choose(accelerator="l4")
+    reader.settled()
+    expect(reader.problem("model")).to_have_text("")
+
+
+def test_the_button_for_a_file_is_reached_by_the_keyboard_and_says_what_it_is(reader):
+    reader.show_control()
+    reader.page.locator("[name=model]").focus()
+    reader.page.keyboard.press("Shift+Tab")
+    assert reader.page.evaluate("document.activeElement.id") == "model-file"
+    label = reader.page.locator("#model-file + label")
+    assert label.evaluate("(label) => getComputedStyle(label).outlineStyle") == "solid"
+    with reader.page.expect_file_chooser():
+        reader.page.keyboard.press("Enter")
+    file = reader.page.get_by_label("or its config.json")
+    assert "hardware-kept" in file.get_attribute("aria-describedby")
+
+
 # ---------------------------------------------------------------- the address
 
 
@@ -422,6 +562,52 @@ def test_the_inputs_live_in_the_address(contexts, address):
     expect(reader.value("output-input-ratio")).to_have_text("295")
     assert "accelerator" not in page.url
     page.close()
+
+
+def test_each_step_of_a_reader_has_its_own_place_in_the_history(contexts, address):
+    """After a refused address, after a step back in the middle of typing, and dragged."""
+    reader = Reader(contexts(), address).open("?accelerator=h9000")
+    page = reader.page
+    seen = [page.url]
+
+    def step(act):
+        act()
+        reader.settled()
+        seen.append(page.url)
+
+    reader.settled()
+    expect(reader.problem("accelerator")).to_contain_text("h9000")
+    step(lambda: reader.choose(accelerator="l4"))
+    step(lambda: reader.type("workload.context", "9000 token"))
+    page.go_back()
+    reader.settled()
+    seen.pop()
+    step(lambda: page.locator("[name='workload.context']").press_sequentially("10000 token"))
+    dial = page.get_by_role("spinbutton", name="Context").first
+    dial.scroll_into_view_if_needed()
+    box = dial.bounding_box()
+    page.mouse.move(box["x"] + 10, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    step(lambda: page.mouse.move(box["x"] + 80, box["y"] + box["height"] / 2, steps=15))
+    page.mouse.up()
+    assert len(set(seen)) == 4
+    for url in reversed(seen):
+        assert page.url == url
+        page.go_back()
+        page.wait_for_timeout(100)
+    page.close()
+
+
+def test_two_tabs_do_not_disturb_each_other(contexts, address):
+    context = contexts()
+    first, second = (Reader(context, address).open(f"?accelerator={card}") for card in ("h200-sxm", "l4"))
+    for reader in (second.settled(), first.settled()):
+        reader.type("workload.context", "65536 token")
+        reader.settled()
+    for reader, ratio in ((first, "206"), (second, "403")):
+        expect(reader.value("output-input-ratio")).to_have_text(ratio)
+        expect(reader.value("workload-context")).to_have_text("65,536\u00a0tokens")
+        reader.page.close()
 
 
 def test_a_link_to_another_page_and_a_reload_keep_the_inputs(contexts, address):
@@ -704,6 +890,61 @@ def test_code_that_never_ends_is_told_of_and_stopped(contexts, address):
     reader.page.close()
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("raise SystemExit(1)", "SystemExit: 1"),
+        ("def f():\n    return f() + 1\nf()", "RecursionError"),
+    ],
+)
+def test_code_that_would_end_python_fails_in_its_cell_alone(reader, source, said):
+    reader.take("?accelerator=h200-sxm")
+    cell = put_into(reader, number_of(reader, "ridge-point"), source)
+    reader.settled()
+    expect(cell.locator(".live-failed")).to_contain_text(said)
+    expect(cell.locator("pre").first).to_contain_text(source.partition("\n")[0])
+    reader.take("?accelerator=l4")
+    expect(reader.value("output-input-ratio")).to_have_text("403")
+    assert reader.page.evaluate("workers") == 1
+
+
+def test_where_code_ends_python_the_page_says_so_and_keeps_the_code(contexts, address):
+    reader = Reader(contexts(), address).open("?accelerator=h200-sxm").settled()
+    source = "import sys\nsys.setrecursionlimit(10**9)\ndef f():\n    return f() + 1\nf()"
+    cell = put_into(reader, number_of(reader, "ridge-point"), source)
+    expect(cell.locator(".live-failed")).to_contain_text("Python stopped working")
+    expect(cell.locator("pre").first).to_contain_text("setrecursionlimit")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("The page shows the published values")
+    expect(reader.value("output-input-ratio")).to_have_text("295")
+    cell.get_by_role("button", name="Restore").evaluate("(button) => button.click()")
+    reader.choose(accelerator="l4")
+    reader.settled()
+    expect(reader.value("output-input-ratio")).to_have_text("403")
+    reader.page.close()
+
+
+FETCHES = """
+from js import XMLHttpRequest
+request = XMLHttpRequest.new()
+request.open("GET", "http://elsewhere.example/", False)
+request.send()
+"""
+
+
+def test_code_of_a_reader_reaches_no_other_host(contexts, address):
+    context, reached = contexts(), []
+    context.route(
+        "http://elsewhere.example/**",
+        lambda route: reached.append(1) or route.fulfill(headers={"access-control-allow-origin": "*"}, body="there"),
+    )
+    reader = Reader(context, address).open("?accelerator=h200-sxm").settled()
+    cell = put_into(reader, number_of(reader, "ridge-point"), FETCHES)
+    expect(cell.locator(".live-failed")).to_contain_text("NetworkError")
+    assert not reached and "Content Security Policy" in " ".join(reader.page.complaints)
+    reader.page.close()
+
+
 def test_escape_leaves_a_cell_as_it_was(reader):
     before = reader.article()
     cell = reader.page.locator("div.cell:has(#ridge-point)")
@@ -815,6 +1056,50 @@ def test_no_request_leaves_the_site_and_nothing_is_complained_of(started, ledger
 
 
 # ---------------------------------------------------------------- accessibility
+
+
+DECORATED = "(element) => getComputedStyle(element).textDecorationStyle"
+
+
+@pytest.mark.parametrize("media", [{"media": "print"}, {"forced_colors": "active"}], ids=str)
+def test_what_is_changed_is_seen_without_colours(reader, media):
+    page = reader.page
+    reader.take("?accelerator=h200-sxm")
+    page.emulate_media(**media)
+    for place in ("#tab-precisions td.live-changed", "p data.live-changed", ".stated strong.live-changed"):
+        assert page.locator(place).first.evaluate(DECORATED) == "double", place
+    controls = ".hardware-form, .hardware-bar, .live-compare, .live-cell-bar, .live-note button"
+    shown = page.evaluate(f"[...document.querySelectorAll('{controls}')].some((each) => each.checkVisibility())")
+    assert shown == ("media" not in media)
+    assert page.locator("#hardware > summary").is_visible()
+    page.emulate_media(media="screen", forced_colors="none")
+
+
+@pytest.mark.parametrize("width, text", [(320, "100%"), (640, "200%"), (1280, "200%")])
+def test_the_control_fits_a_narrow_window_and_large_text(reader, width, text):
+    page = reader.page
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate("(size) => { document.documentElement.style.fontSize = size }", text)
+    reader.choose(model="llama-3.1-405b", accelerator="l4")
+    reader.type("precision.weights", "1 GB")
+    reader.settled()
+    wide = """[...document.querySelectorAll(".hardware-form *")].filter((each) =>
+      each.getBoundingClientRect().right > document.querySelector("#hardware").getBoundingClientRect().right)"""
+    found = page.evaluate(f"{wide}.map((each) => each.outerHTML)")
+    over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    page.evaluate("document.documentElement.style.fontSize = ''")
+    page.set_viewport_size({"width": 1400, "height": 900})
+    assert (found, over) == ([], 0)
+
+
+def test_with_reduced_motion_nothing_fades(reader):
+    reader.take("?accelerator=h200-sxm")
+    page, fading = reader.page, "getComputedStyle(document.querySelector('#fig-roofline img')).transitionDuration"
+    page.locator("#fig-roofline").evaluate("(figure) => figure.classList.add('live-waits')")
+    assert page.evaluate(fading) == "0.3s"
+    page.emulate_media(reduced_motion="reduce")
+    assert page.evaluate(fading) == "0s"
+    page.emulate_media(reduced_motion="no-preference")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

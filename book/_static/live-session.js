@@ -5,7 +5,7 @@ import * as page from "./live-page.js";
 import { Python } from "./live-python.js";
 import { tips } from "./live-tips.js";
 
-const LARGEST_FILE = 2 ** 20; // bytes
+const LARGEST_FILE = 2 ** 24; // bytes; a file of weights is not even opened
 
 export function begin({ details, control, cells, dials }) {
   let wanted = {}; // what the reader wants to see
