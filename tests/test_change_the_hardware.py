@@ -1,5 +1,6 @@
 """The page on scenarios: what it shows is so, and each command on it works as shown."""
 
+import json
 import re
 import shlex
 
@@ -7,6 +8,8 @@ import pytest
 from test_comparison import PRINTS, make
 
 from conftest import BOOK, ROOT, published_by
+from costlib.book import FILES
+from costlib.model_config import oracle
 from costlib.scenario import PARTS, REFERENCE, load
 
 PAGE = BOOK / "change-the-hardware.md"
@@ -40,6 +43,7 @@ def test_each_command_is_one_that_is_tried_below():
         "make book SCENARIO=mine.toml",
         "costlib show mine.toml",
         'make comparison SCENARIOS="a.toml b.toml"',
+        "costlib scenario config.json --output mine.toml",
         "make install",
         ".venv/bin/pytest tests/test_catalog.py tests/test_site.py",
     ]
@@ -84,6 +88,28 @@ def test_every_key_that_it_lists_can_be_set_to_the_value_that_it_shows(shown):
             part, _, field = key.strip("`").partition(".")
             case = names["loaded"](f'{part}.{field} = "{value}"')
             assert getattr(getattr(case, part), field) == getattr(getattr(reference, part), field), key
+
+
+def test_costlib_scenario_writes_what_the_page_shows(shown, run, tmp_path):
+    file = tmp_path / "mine.toml"
+    config = FILES / "configs/mistralai--Mixtral-8x7B-v0.1.json"
+    assert run("scenario", config, "--output", file) == (0, "", "")
+    assert file.read_text("utf-8") == shown[0]["written"].text
+    assert load(file).model.parameters == shown[0]["entry"].parameters
+
+
+def test_the_options_that_the_page_names_are_options_of_the_command(run):
+    named = re.findall(r"`(--[\w-]+)`", PAGE.read_text("utf-8"))
+    said = run("scenario", "--help")[1]
+    assert len(named) > 3 and all(f"{option} " in said for option in named)
+
+
+@pytest.mark.parametrize("name", ["llama4", "deepseek_v32", "gemma3n_text"])
+def test_of_what_the_page_calls_refused_kv_counts_the_state(run, name, tmp_path):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(oracle.default_of(name)))
+    assert run("scenario", file)[0] == 3
+    assert run("kv", file, "--tokens", "1000")[0] == 0
 
 
 def test_the_geometry_read_from_a_file_is_that_of_the_catalog(shown):

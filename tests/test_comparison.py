@@ -350,10 +350,13 @@ def test_it_says_of_what_length_contexts_are(said):
         assert says.startswith(f"Contexts are of {shared.pop():,.0f} tokens here, as in ")
         assert says.endswith("its file." if len(found) == 2 else "each of the files.")
     else:
-        assert all(f"{length:,.0f} tokens with {name}" in says for name, length in lengths.items())
-    texts = [shown["compared-holds"]["value"], shown["fig-compared-offers"]["caption"]]
-    of_length = "of its own length" if len(set(lengths.values())) > 1 else f"of {lengths['reference']:,.0f} tokens"
-    assert all(of_length in text for text in texts)
+        assert all(f"{length:,.0f} tokens with {names_of({name: 0})}" in says for name, length in lengths.items())
+    of_them = "of them" if len(set(lengths.values())) == 1 else "of its own"
+    assert re.search(rf"\d {of_them}(,|\.)", shown["compared-holds"]["value"])
+    of_length = (
+        "of each scenario's own length" if len(set(lengths.values())) > 1 else f"of {lengths['reference']:,.0f} tokens"
+    )
+    assert of_length in shown["fig-compared-offers"]["caption"]
 
 
 def test_the_figures_find_what_is_so(said):
@@ -374,9 +377,13 @@ def test_the_figures_find_what_is_so(said):
     caption = shown["fig-compared-offers"]["caption"]
     assert ("Without room for one such context" in caption) == bool(without)
     assert not without or f": {names_of(each, min)}." in caption
-    ends = [names_of(held(found, dict.fromkeys(found, tokens))) for tokens in (1_000, 1_000_000)]
     title = shown["fig-compared-contexts"]["title"].replace("The ref", "the ref")
-    if ends[0] != ends[1]:
+    tried = [held(found, dict.fromkeys(found, tokens)) for tokens in (1_000, 4_000, 30_000, 200_000, 1_000_000)]
+    ends = [names_of(tried[0]), names_of(tried[-1])]
+    if title.startswith("At no length does another hold more than "):
+        ahead = re.split(", | and ", title.partition(" more than ")[2].replace("the ref", "ref"))
+        assert all(counts[name] == max(counts.values()) for counts in tried for name in ahead)
+    elif ends[0] != ends[1]:
         assert re.fullmatch(rf"{ends[0]} holds? the most short contexts, {ends[1]} the most long ones", title)
     elif len(re.split(", | and ", ends[0])) == len(found):
         assert title == "At every length, all hold equally many"
@@ -398,6 +405,6 @@ def test_where_no_node_holds_a_context_it_says_so(named, monkeypatch):
     large = comparison.cases()["a"]
     with mock.patch.object(comparison, "cases", lambda own: {"reference": large, "a": large, "b": large}):
         shown = {data["key"]: data for _, data in published_by(BOOK / "comparison.md")[0]}
-    assert "the nodes of the reference, a and b each hold none." in shown["compared-holds"]["value"]
+    assert "The nodes of the reference, a and b each hold none of them." in shown["compared-holds"]["value"]
     assert shown["fig-compared-offers"]["title"].startswith("No node holds a context, and ")
     assert shown["fig-compared-contexts"]["title"] == "At no length does a node hold a context"

@@ -10,12 +10,14 @@ import pytest
 
 from costlib import catalog, load
 from costlib.book import FILES
+from costlib.book.llama_cpp import CASES, EXPERTS, GEOMETRY, LATENT, Case, write
 from costlib.model_config import Refused, oracle, read, read_table
 from costlib.model_config.fields import Inexpressible
+from costlib.model_config.gguf import read_gguf
 from costlib.model_config.layers import AttentionCache
 from costlib.model_config.precision import precision_of
 from costlib.model_config.scenario import as_model, model_table, scenario_file
-from costlib.units import Quantity, quantity
+from costlib.units import Quantity, quantity, show
 
 CONFIGS = sorted((FILES / "configs").glob("*.json"))
 BUILT = json.loads((Path(__file__).parent / "parameters-built.json").read_text())["families"]
@@ -133,6 +135,48 @@ def test_a_published_model_is_the_entry_of_the_catalog(name, entry):
     assert_same_state(config, entered)
 
 
+@pytest.fixture
+def header(tmp_path):
+    """A function that gives a configuration from a GGUF file with the fields of a case."""
+
+    def read_case(case):
+        tensors = {"token_embd.weight": [case.fields.get("embedding_length", GEOMETRY["embedding_length"]), 20_000]}
+        mixture = {"blk.0.ffn_up_exps.weight": [1024, 32, 2]} if "expert_count" in case.fields else {}
+        write(str(tmp_path / "model.gguf"), case, tensors | mixture)
+        return read_gguf(tmp_path / "model.gguf")
+
+    return read_case
+
+
+def test_a_gguf_file_keeps_as_much_or_is_refused(header):
+    """For every kind of layer that llama.cpp is tried on."""
+    made = set()
+    for case in CASES:
+        config = header(case)
+        try:
+            model = as_model(config)
+        except Refused:
+            continue
+        made.add(case.architecture)
+        assert_same_state(config, model)
+        assert (model.width.magnitude, model.vocabulary.magnitude) == (config.fields.get("embedding_length"), 20_000)
+    assert len(made) > 25, made
+
+
+def test_a_gguf_file_says_as_much_of_a_model(header):
+    mixture = as_model(header(Case("", "deepseek2", {**LATENT, **EXPERTS})))
+    assert [show(value) for value in (mixture.experts, mixture.experts_per_token)] == ["2 experts", "1 expert/token"]
+    (latent,) = mixture.attention
+    said = {name: int(getattr(latent, name).magnitude) for name in ("latent_rank", "rope_dim", "key_dim", "value_dim")}
+    assert said["key_dim"] == LATENT["attention.key_length_mla"]
+    assert said["value_dim"] == LATENT["attention.value_length_mla"]
+    assert said["latent_rank"] + said["rope_dim"] == LATENT["attention.key_length"]
+    config = header(Case("", "llama"))
+    quartered = scenario_file(replace(config, weights=config.weights / 4)).tables
+    assert quartered["precision"]["weights"] == quartered["reserve"]["weights"] == "1 byte/parameter"
+    assert quartered["model"]["source"] == "model.gguf"
+
+
 def test_every_value_of_a_model_says_where_it_is_from():
     model = as_model(read(CONFIGS[1]))
     assert {origin.title for origin in model.origin.values()} == {CONFIGS[1].name}
@@ -142,6 +186,15 @@ def test_a_recurrent_state_does_not_follow_the_cache():
     config = published("Qwen/Qwen3.5-27B")
     fp8, bf16 = (as_model(replace(config, kv_format=name)).recurrent_state for name in ("fp8", "bf16"))
     assert fp8 == bf16 == quantity("153944064 B")
+
+
+def test_query_heads_may_differ_from_layer_to_layer():
+    fields = BUILT["laguna"]["fields"] | {"model_type": "laguna", "dtype": "bfloat16"}
+    count = fields["num_hidden_layers"]
+    config = read_table(fields | {"num_attention_heads_per_layer": [48] + [64] * (count - 1)}, "mine")
+    heads = {int(kind.query_heads.magnitude) for kind in as_model(config).attention}
+    assert heads == {48, 64}
+    assert_same_state(config, as_model(config))
 
 
 # What is refused
@@ -160,7 +213,6 @@ def test_a_recurrent_state_does_not_follow_the_cache():
         ("zamba2", "zamba2"),
         ("hrm_text", "128 times in 16 layers"),
         ("mamba2", None),
-        ("longcat_flash", None),
     ],
 )
 def test_what_a_model_cannot_say_is_refused(table, given):
@@ -192,6 +244,11 @@ def test_a_cache_that_is_not_the_catalogs_is_refused(cache):
     assert as_model(config).attention
     with pytest.raises(Refused):
         as_model(replace(config, caches=(cache,)))
+
+
+def test_a_model_of_which_the_active_weights_are_not_known_is_refused():
+    with pytest.raises(Refused, match="active_parameters"):
+        as_model(read_table(oracle.default_of("longcat_flash"), "mine"))
 
 
 def test_a_model_whose_weights_are_not_counted_is_refused_with_the_reason():

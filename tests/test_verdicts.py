@@ -486,13 +486,13 @@ def on_card(case, context, ranks):
 def sharings(case):
     """Cards that engines let share a copy of the model; and all."""
     cards = int(case.node.accelerators.magnitude)
-    query = [int(kind.query_heads.magnitude) for kind in case.model.attention]
-    stored = [int(kind.heads) for kind in in_plain(case).kinds]
-    return [
-        n
-        for n in range(1, cards + 1)
-        if n == cards or not (cards % n or any(q % n for q in query) or any(h % n and n % h for h in stored))
-    ]
+    return [n for n in range(1, cards + 1) if n == cards or not (cards % n or padded(case, n))]
+
+
+def padded(case, ranks):
+    """Whether heads have to be padded to divide among so many cards."""
+    kinds = zip(case.model.attention, in_plain(case).kinds, strict=True)
+    return any(k.query_heads.magnitude % ranks or (own.heads % ranks and ranks % own.heads) for k, own in kinds)
 
 
 def sharing(case, context):
@@ -515,9 +515,10 @@ def how_a_node_shares_a_model(seen):
         assert ("room for the model" in text) == (left <= 0)
         return
     assert ("a single accelerator, which stores a state once" in text) == (cards == 1)
+    assert ("has to pad them" in text) == padded(case, ranks)
     if cards > 1:
         times = "once" if stored < 1.0001 else f"{NUMBER} times"
-        found = re.search(f"store the state of a context {times}\\.$", text)
+        found = re.search(rf"store the state of a context {times}\.(?: The heads|$)", text)
         assert found and (stored < 1.0001 or near(float(found[1]), stored))
         assert (f"all {ranks} accelerators share one copy" in text) == (ranks == cards)
         assert (f"{ranks} accelerators share each copy" in text) == (1 < ranks < cards)
@@ -573,6 +574,7 @@ def how_many_sessions(seen):
     if most and cards > 1:
         ranks, sessions = numbers(rf"fit with {NUMBER} cards? a copy: {NUMBER}\.", text)
         assert held[int(ranks)][0] == sessions == most
+    assert ("has to pad them" in text) == bool(most and padded(case, sharing(case, 32_768)[1]))
     undivided = max(seen.number("ref-node-pool", "byte") / in_plain(case).state(32_768), 0) // 1
     assert ("Were weights and state each held once" in text) == (undivided > most)
     latent, apart = case.model.whole_context.latent_rank is not None, seen["data-parallel-verdict"]

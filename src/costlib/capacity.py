@@ -191,9 +191,9 @@ def resident_on_node(pool, state, accelerators, ranks):
 
     Notes
     -----
-    A rank keeps max(1, H_kv / t) of H_kv key-value heads, and the whole of a latent:
-    :func:`costlib.serving.state_copies` says how often a byte is then stored. A context lives on one copy of the
-    model, so what is left over on each is not added up.
+    A rank keeps H_kv / t of H_kv key-value heads, rounded up, and the whole of a latent, as
+    :class:`costlib.model.Rank` has it; :func:`costlib.serving.state_copies` says how often a byte is then stored.
+    A context lives on one copy of the model, so what is left over on each is not added up.
 
     References
     ----------

@@ -177,6 +177,10 @@ class Model(Part):
         ]
         return sum(kept, self.recurrent_state or NO_STATE)
 
+    def divides_among(self, ranks):
+        """Whether engines share a copy of the model among so many accelerators: the heads of each kind divide."""
+        return all(kind.divide_among(ranks) for kind in self.attention)
+
     def rank(self, kv_precision, ranks):
         """What one of so many accelerators keeps that share a copy of the model: a :class:`Rank`."""
         return Rank(self, kv_precision, ranks)

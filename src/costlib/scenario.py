@@ -156,8 +156,7 @@ class Scenario:
         """
         count = int(self.node.accelerators.magnitude)
         divisors = [Quantity(float(n), "accelerator") for n in range(count, 0, -1) if count % n == 0]
-        kinds = self.model.attention
-        return divisors[:1] + [t for t in divisors[1:] if all(kind.divide_among(t) for kind in kinds)]
+        return divisors[:1] + [ranks for ranks in divisors[1:] if self.model.divides_among(ranks)]
 
     def sharing(self, context):
         """How many accelerators should share a copy of the model to hold the most contexts of so many tokens.

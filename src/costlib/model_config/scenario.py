@@ -26,7 +26,7 @@ UNLIKE = {
     "indexer": "the layers that have it keep keys to choose by, and attend to what they chose alone",
     "latent, sliding": "a latent that only a window of tokens keeps has sizes of its own",
 }
-SHARING = "several tokens share an entry there"
+OTHERWISE = "it is not one entry of keys and values for each token"
 # Architectures that keep what attention would, and compute something else.
 COMPUTED_OTHERWISE = {
     "doge": "its layers keep every token and attend to those that a mask of theirs chooses",
@@ -120,10 +120,9 @@ def _check_what_is_computed(config):
     if not config.caches:
         raise Inexpressible("attention", None, "no layer attends")
     for cache in config.caches:
-        if cache.stride > 1 or cache.remainder or cache.kind in UNLIKE:
-            raise Inexpressible("attention", _said(cache), UNLIKE.get(cache.kind, SHARING))
-        if cache.kind not in ("full", "sliding", "latent") or cache.precision is not None:
-            raise Inexpressible("attention", _said(cache), "it is not kept as keys and values in the cache's precision")
+        own = cache.stride > 1 or cache.remainder or cache.precision is not None
+        if own or cache.kind not in ("full", "sliding", "latent"):
+            raise Inexpressible("attention", _said(cache), UNLIKE.get(cache.kind, OTHERWISE))
 
 
 def _said(cache):
@@ -140,7 +139,7 @@ def _weights(config):
     if counted.active == counted.total:
         return {"parameters": counted.total}
     if counted.active is None:
-        raise Inexpressible("active_parameters", None, "how many weights a token passes through is not known here")
+        raise Refused("active_parameters", None, "how many weights a token passes through is not known here")
     if counted.experts is None:
         raise Inexpressible("experts", None, "layers differ in how many they have, or a token goes to")
     return {
@@ -288,7 +287,7 @@ def scenario_file(
         **({"node": node} if node else {}),
         "model": model,
         "precision": {**precision, "source": model["source"]},
-        **({"reserve": _reserve(reference.reserve, stored, model["source"])} if stored else {}),
+        **({"reserve": {"weights": precision["weights"], "source": model["source"]}} if stored else {}),
         **({"workload": workload} if workload else {}),
     }
     said = [f"{model['title']}. What this file leaves out is as in the reference scenario.", *remarks, *shortened]
@@ -328,16 +327,7 @@ def _precision(reference, card, stored, kv_cache):
     chosen = {"weights": _typed(stored, "byte/parameter")} if stored else {}
     if arithmetic != reference.arithmetic:
         chosen["arithmetic"] = arithmetic
-    kept = show(kv_cache.m_as("bit/element"), digits=5)
-    title = f"{show(bits, digits=5)}-bit weights, {arithmetic} arithmetic, {kept}-bit KV cache"
-    return {"title": title, **chosen, "kv_cache": _typed(kv_cache, "byte/element")}
-
-
-def _reserve(reference, stored, source):
-    """What is reserved: weights as they are stored, and the runtime as in the reference scenario."""
-    bits = show(stored.m_as("bit/parameter"), digits=5)
-    title = f"{bits}-bit weights and {show(reference.runtime, 'GB')} for the runtime"
-    return {"title": title, "weights": _typed(stored, "byte/parameter"), "source": source}
+    return {**chosen, "kv_cache": _typed(kv_cache, "byte/element")}
 
 
 def _workload(reference, context):
