@@ -53,12 +53,13 @@ def test_an_address_carries_them(file):
             "--assume model_type=llama; the command costlib scenario takes",
         ),
         ("config.json", '{"model_type": "mamba2"}', "no layer attends"),
+        ("config.json", '{"model_type": "llama", "num_hidden_layers": 1001}', "layers = 1001; wanted layers of every"),
         ("config.json", '{"model_type": "\ud800"}', "model_type"),
     ],
-    ids=["GGUF", "no JSON", "a list", "large", "unknown", "cannot be said", "half a character"],
+    ids=["GGUF", "no JSON", "a list", "large", "unknown", "cannot be said", "absurd", "half a character"],
 )
 def test_what_is_no_model_is_refused_in_a_sentence(name, text, said):
-    with pytest.raises(inputs.InputError, match=said):
+    with pytest.raises(inputs.InputError, match=f"^{name}:? .*{said}"):
         inputs.from_model_file(name, text)
 
 

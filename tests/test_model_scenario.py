@@ -188,6 +188,15 @@ def test_a_recurrent_state_does_not_follow_the_cache():
     assert fp8 == bf16 == quantity("153944064 B")
 
 
+def test_query_heads_may_differ_from_layer_to_layer():
+    fields = BUILT["laguna"]["fields"] | {"model_type": "laguna", "dtype": "bfloat16"}
+    count = fields["num_hidden_layers"]
+    config = read_table(fields | {"num_attention_heads_per_layer": [48] + [64] * (count - 1)}, "mine")
+    heads = {int(kind.query_heads.magnitude) for kind in as_model(config).attention}
+    assert heads == {48, 64}
+    assert_same_state(config, as_model(config))
+
+
 # What is refused
 
 

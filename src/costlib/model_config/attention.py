@@ -134,6 +134,12 @@ def inkling(f, layer, kind):
     return attention(kind, kv, size, size, query)
 
 
+def laguna(f, layer, kind):
+    """Query heads may differ from layer to layer; key-value heads do not."""
+    query, kv, size = heads_and_size(f, layer)
+    return attention(kind, kv, size, size, f.at("num_attention_heads_per_layer", layer, HEADS, query))
+
+
 def falcon(f, layer, kind):
     """One key-value head, unless the decoder is of the new kind or multi-query is off."""
     heads = f.whole("num_attention_heads", HEADS)

@@ -230,18 +230,20 @@ def from_model_file(name, text):
         If it is no such file, or has a model that a scenario cannot say; in a sentence for the reader.
     """
     from costlib.model_config import read_table
-    from costlib.model_config.scenario import model_table
+    from costlib.model_config.scenario import as_model, model_table
     from costlib.model_config.sources import name_of, parsed
 
     if name.lower().endswith(".gguf"):
         raise InputError(f"{name}: a GGUF file; wanted config.json, or the command costlib scenario, which reads both")
     try:
-        table = model_table(read_table(parsed(_whole(text).encode(), name), name, name=name_of(Path(name))))
+        config = read_table(parsed(_whole(text).encode(), name), name, name=name_of(Path(name)))
+        as_model(config)  # which looks at each size
     except InputError as error:
-        told = str(error)
+        told = str(error) if str(error).startswith(name) else f"{name}: {error}"
         raise InputError(told + "; the command costlib scenario takes it" if "--assume" in told else told) from None
     return {
-        f"model.{field}": json.dumps(value) if isinstance(value, list) else str(value) for field, value in table.items()
+        f"model.{field}": json.dumps(value) if isinstance(value, list) else str(value)
+        for field, value in model_table(config).items()
     }
 
 
