@@ -12,11 +12,13 @@ from costlib import catalog, load
 from costlib.book import FILES
 from costlib.book.llama_cpp import CASES, EXPERTS, GEOMETRY, LATENT, Case, write
 from costlib.model_config import Refused, oracle, read, read_table
+from costlib.model_config.config import QUANTISATION
 from costlib.model_config.fields import Inexpressible
 from costlib.model_config.gguf import read_gguf
 from costlib.model_config.layers import AttentionCache
 from costlib.model_config.precision import precision_of
 from costlib.model_config.scenario import as_model, model_table, scenario_file
+from costlib.model_config.weights import weights_of
 from costlib.units import Quantity, quantity, show
 
 CONFIGS = sorted((FILES / "configs").glob("*.json"))
@@ -301,6 +303,18 @@ def test_weights_of_which_the_size_is_not_known_are_left_out_and_it_is_said(chan
         f"Left out: the size of a weight{'; ' if 'wide' in said else ', ' if 'which' in said else '; '}{said}"
         in remarks
     )
+
+
+@pytest.mark.parametrize("field", QUANTISATION)
+@pytest.mark.parametrize("said, given", [({"bits": 4}, "quantised, 4 bits"), ("awq", "awq"), ({}, "quantised")])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_quantisation_is_seen_under_each_name_that_tools_give_it(field, said, given, nested):
+    table = {"model_type": "llava", "text_config": LLAMA} if nested else LLAMA
+    tables, remarks = written({**table, field: said})
+    assert "reserve" not in tables and "weights" not in tables["precision"]
+    assert f"Left out: the size of a weight; {field} = {given}, and how small" in remarks
+    with pytest.raises(Refused, match=f"{field} = "):
+        weights_of(read_table({**table, field: said}, "mine"))
 
 
 def test_weights_as_given_and_as_their_files_are():

@@ -11,6 +11,8 @@ from costlib.units import Quantity
 __all__ = ["ModelConfig"]
 
 NONE = Quantity(0.0, "byte")
+# Fields under which tools write what they did to the weights.
+QUANTISATION = ("quantization_config", "quantization", "quant_config", "compression_config")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +69,20 @@ class ModelConfig:
         return precision_of(self.kv_format)
 
     @property
+    def quantisation(self):
+        """The field in which the file says that its weights are quantised; None where it does not."""
+        return self.fields and next((name for name in QUANTISATION if self.fields.has(name)), None)
+
+    @property
     def weight_format(self):
         """How the file says that its weights are stored: the method that quantised them, or their numbers' format."""
         if self.fields is None:
             return None
-        quantised = self.fields.get("quantization_config")
-        if not isinstance(quantised, dict):
+        if self.quantisation is None:
             return self.fields.text("dtype")
+        quantised = self.fields.get(self.quantisation)
+        if not isinstance(quantised, dict):
+            return str(quantised)
         bits = quantised.get("bits") or quantised.get("weight_bits")
         detail = quantised.get("quant_algo") or (f"{bits} bits" if bits else "")
         return ", ".join(filter(None, (str(quantised.get("quant_method", "quantised")), detail)))

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from costlib.model_config.config import ModelConfig
+from costlib.model_config.config import QUANTISATION, ModelConfig
 from costlib.model_config.families import FAMILIES, kept_layers
 from costlib.model_config.fields import TOKENS, Fields, Refused
 from costlib.model_config.parameters import Unknown, parameters
@@ -24,7 +24,7 @@ NESTED = ("text_config", "language_config", "llm_config", "thinker_config", "dec
 # Architectures that see, of which files without a text_config are published.
 FLAT = ("dots3_note", "hunyuan_vl", "paddleocr_vl", "qwen2_vl", "qwen2_5_vl", "step3p7")
 SENSES = ("vision_config", "audio_config")
-FROM_TOP = ("dtype", "torch_dtype", "quantization_config", "tie_word_embeddings")
+FROM_TOP = ("dtype", "torch_dtype", *QUANTISATION, "tie_word_embeddings")
 
 
 def read(source, assume=()):
@@ -214,7 +214,6 @@ def _context_limit(table):
 
 
 CACHE_ALGORITHMS = {"FP8": "fp8", "NVFP4": "nvfp4"}
-QUANTISATION = ("quantization_config", "quantization", "quant_config", "compression_config")
 
 
 def _said_of_the_cache(table):

@@ -111,9 +111,9 @@ def _by_name(model):
 
 def _declared(model):
     """Stored size of a weight that is not quantised."""
-    if model.fields.has("quantization_config"):
+    if model.quantisation is not None:
         raise Refused(
-            "quantization_config",
+            model.quantisation,
             model.weight_format,
             "how small it makes which weights is not known here; "
             "--weights, the size of its files, is exact, "

@@ -180,7 +180,7 @@ def _of_files(model, counted):
     for reasons, extra in _larger_files(model, counted):
         if abs(more - extra) <= close:
             return f"{by}: {reasons}, {show(extra, 'GB', 3)}."
-    quantised = model.fields is not None and model.fields.has("quantization_config")
+    quantised = model.quantisation is not None
     hint = "; a quantised file has scales, and keeps some weights wider" if quantised else ""
     return f"{by}: not explained{hint}."
 

@@ -47,7 +47,7 @@ def _predicted(model):
     if model.weights is not None:
         return model.weights
     fields = model.fields
-    if model.parameters is None or fields is None or fields.has("quantization_config"):
+    if model.parameters is None or fields is None or model.quantisation is not None:
         return None
     stored = precision_of(fields.text("dtype") or "bf16") * PER_PARAMETER
     return weight_bytes(Quantity(float(model.parameters.total), "parameter"), stored)
