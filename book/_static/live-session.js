@@ -234,10 +234,10 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function show(inputs, { stands = {}, notices = {} }) {
+    if (inputs !== shown) news = Object.values(notices).filter((text) => !noticed.includes(text));
+    noticed = Object.values(notices);
     shown = inputs;
     standing = stands;
-    news = Object.values(notices).filter((text) => !noticed.includes(text));
-    noticed = Object.values(notices);
     control.stands(standing);
     control.notices(notices);
     clearProblems();
