@@ -244,9 +244,10 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function accept({ inputs }, message) {
+    const again = inputs === shown; // with figures come their numbers, once more
     show(inputs, message);
     control.file(message.scenario);
-    if (taken && inputs !== wanted) return; // the address is that of other inputs already
+    if (again || (taken && inputs !== wanted)) return; // the address is that of other inputs already
     address.write(shown, ownStep);
     ownStep = false;
   }
