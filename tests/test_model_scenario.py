@@ -305,6 +305,23 @@ def test_weights_of_which_the_size_is_not_known_are_left_out_and_it_is_said(chan
     )
 
 
+def test_what_a_file_says_is_one_line_of_a_comment():
+    for odd in (
+        "awq\n[workload]\ncontext = '9000 token'\n#",
+        "a\rb",
+        "\u2028",
+        "\x85",
+        "\ud800",
+        ["\n"],
+        5,
+        {"a": "\n"},
+    ):
+        for name in ("quant_method", "quant_algo", "bits"):
+            tables, _ = written({**LLAMA, "quantization_config": {name: odd}})
+            assert tables.keys() == {"model", "precision"}
+        assert written({**LLAMA, "quantization_config": odd})[0].keys() == {"model", "precision"}
+
+
 @pytest.mark.parametrize("field", QUANTISATION)
 @pytest.mark.parametrize("said, given", [({"bits": 4}, "quantised, 4 bits"), ("awq", "awq"), ({}, "quantised")])
 @pytest.mark.parametrize("nested", [False, True])

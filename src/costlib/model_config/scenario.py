@@ -215,8 +215,12 @@ def _of_latent(config, cache):
 
 def _plain(text):
     """A text of one line without markup, which is what a scenario takes."""
-    readable = "".join(c if c.isprintable() else " " for c in text.encode("utf-8", "replace").decode())
-    return re.sub(r"[<>`{}$|\\\[\]]", " ", readable).strip() or "unnamed"
+    return re.sub(r"[<>`{}$|\\\[\]]", " ", _one_line(text)).strip() or "unnamed"
+
+
+def _one_line(text):
+    """A text without the characters that end a line, move a cursor or are halves."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 # The file
@@ -240,9 +244,8 @@ class ScenarioFile:
     @property
     def text(self):
         """The file itself, as TOML."""
-        comments = "".join(f"# {remark}\n" for remark in self.remarks)
-        readable = "".join(c if c.isprintable() or c == "\n" else " " for c in comments)
-        return f"{readable}\n{tomli_w.dumps(self.tables)}"
+        comments = "".join(f"# {_one_line(remark)}\n" for remark in self.remarks)
+        return f"{comments}\n{tomli_w.dumps(self.tables)}"
 
 
 def scenario_file(
@@ -279,12 +282,12 @@ def scenario_file(
     model = model_table(config)
     stored, remarks = _stored(config, weights, weight_precision)
     reference = scenario.load(scenario.REFERENCE)
-    card = catalog.part("accelerator", accelerator) if accelerator else reference.accelerator
+    card = reference.accelerator if accelerator is None else catalog.part("accelerator", accelerator)
     precision = _precision(reference.precision, card, stored, kv_precision or config.kv_precision)
     workload, shortened = _workload(reference.workload, context)
     tables = {
-        **({"accelerator": accelerator} if accelerator else {}),
-        **({"node": node} if node else {}),
+        **({} if accelerator is None else {"accelerator": accelerator}),
+        **({} if node is None else {"node": node}),
         "model": model,
         "precision": {**precision, "source": model["source"]},
         **({"reserve": {"weights": precision["weights"], "source": model["source"]}} if stored else {}),
