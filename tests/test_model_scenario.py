@@ -350,6 +350,14 @@ def test_arithmetic_is_one_that_the_card_has():
     assert written(LLAMA, **small, accelerator="m3-ultra")[0]["precision"]["arithmetic"] == "16-bit"
 
 
+@pytest.mark.parametrize(
+    "bits, arithmetic", [(4.6, None), (8.2, None), (14, None), (15.9, "16-bit"), (16.3, "16-bit"), (31.9, "16-bit")]
+)
+def test_sixteen_bits_that_were_rounded_are_sixteen_bits(bits, arithmetic):
+    size = Quantity(read_table(LLAMA, "mine").parameters.total * bits / 8, "byte")
+    assert written(LLAMA, weights=size)[0]["precision"].get("arithmetic") == arithmetic
+
+
 def test_what_is_asked_for_stands_in_the_file():
     tables, _ = written(LLAMA, accelerator="h200-sxm", node="hgx-8-nvlink-4", context=quantity("65536 token"))
     assert (tables["accelerator"], tables["node"]) == ("h200-sxm", "hgx-8-nvlink-4")
