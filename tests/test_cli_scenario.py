@@ -88,6 +88,8 @@ def test_a_refusal_is_an_answer_for_programs(run):
     [
         ([GEMMA, "--accelerator", "h200"], "did you mean 'h200-sxm'"),
         ([GEMMA, "--node", "nowhere"], "no node 'nowhere'"),
+        ([GEMMA, "--accelerator", ""], "no accelerator ''"),
+        ([GEMMA, "--node", ""], "no node ''"),
         ([GEMMA, "--context", "1e9"], "the scenario: [workload] context = '1000000000 token'; wanted"),
         ([GEMMA, "--context", "128k"], "k has two meanings"),
         ([GEMMA, "--weights", "9 TB"], "weights of 2,853.4 bits each; wanted less than 32 bits"),

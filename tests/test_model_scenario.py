@@ -305,6 +305,23 @@ def test_weights_of_which_the_size_is_not_known_are_left_out_and_it_is_said(chan
     )
 
 
+def test_what_a_file_says_is_one_line_of_a_comment():
+    for odd in (
+        "awq\n[workload]\ncontext = '9000 token'\n#",
+        "a\rb",
+        "\u2028",
+        "\x85",
+        "\ud800",
+        ["\n"],
+        5,
+        {"a": "\n"},
+    ):
+        for name in ("quant_method", "quant_algo", "bits"):
+            tables, _ = written({**LLAMA, "quantization_config": {name: odd}})
+            assert tables.keys() == {"model", "precision"}
+        assert written({**LLAMA, "quantization_config": odd})[0].keys() == {"model", "precision"}
+
+
 @pytest.mark.parametrize("field", QUANTISATION)
 @pytest.mark.parametrize("said, given", [({"bits": 4}, "quantised, 4 bits"), ("awq", "awq"), ({}, "quantised")])
 @pytest.mark.parametrize("nested", [False, True])
@@ -331,6 +348,14 @@ def test_arithmetic_is_one_that_the_card_has():
     small = {"weight_precision": quantity("0.5 byte/parameter")}
     assert "arithmetic" not in written(LLAMA, **small, accelerator="h200-sxm")[0]["precision"]
     assert written(LLAMA, **small, accelerator="m3-ultra")[0]["precision"]["arithmetic"] == "16-bit"
+
+
+@pytest.mark.parametrize(
+    "bits, arithmetic", [(4.6, None), (8.2, None), (14, None), (15.9, "16-bit"), (16.3, "16-bit"), (31.9, "16-bit")]
+)
+def test_sixteen_bits_that_were_rounded_are_sixteen_bits(bits, arithmetic):
+    size = Quantity(read_table(LLAMA, "mine").parameters.total * bits / 8, "byte")
+    assert written(LLAMA, weights=size)[0]["precision"].get("arithmetic") == arithmetic
 
 
 def test_what_is_asked_for_stands_in_the_file():

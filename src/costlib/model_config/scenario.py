@@ -215,8 +215,12 @@ def _of_latent(config, cache):
 
 def _plain(text):
     """A text of one line without markup, which is what a scenario takes."""
-    readable = "".join(c if c.isprintable() else " " for c in text.encode("utf-8", "replace").decode())
-    return re.sub(r"[<>`{}$|\\\[\]]", " ", readable).strip() or "unnamed"
+    return re.sub(r"[<>`{}$|\\\[\]]", " ", _one_line(text)).strip() or "unnamed"
+
+
+def _one_line(text):
+    """A text without the characters that end a line, move a cursor or are halves."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 # The file
@@ -240,9 +244,8 @@ class ScenarioFile:
     @property
     def text(self):
         """The file itself, as TOML."""
-        comments = "".join(f"# {remark}\n" for remark in self.remarks)
-        readable = "".join(c if c.isprintable() or c == "\n" else " " for c in comments)
-        return f"{readable}\n{tomli_w.dumps(self.tables)}"
+        comments = "".join(f"# {_one_line(remark)}\n" for remark in self.remarks)
+        return f"{comments}\n{tomli_w.dumps(self.tables)}"
 
 
 def scenario_file(
@@ -279,12 +282,12 @@ def scenario_file(
     model = model_table(config)
     stored, remarks = _stored(config, weights, weight_precision)
     reference = scenario.load(scenario.REFERENCE)
-    card = catalog.part("accelerator", accelerator) if accelerator else reference.accelerator
+    card = reference.accelerator if accelerator is None else catalog.part("accelerator", accelerator)
     precision = _precision(reference.precision, card, stored, kv_precision or config.kv_precision)
     workload, shortened = _workload(reference.workload, context)
     tables = {
-        **({"accelerator": accelerator} if accelerator else {}),
-        **({"node": node} if node else {}),
+        **({} if accelerator is None else {"accelerator": accelerator}),
+        **({} if node is None else {"node": node}),
         "model": model,
         "precision": {**precision, "source": model["source"]},
         **({"reserve": {"weights": precision["weights"], "source": model["source"]}} if stored else {}),
@@ -316,13 +319,16 @@ def _stored(config, size, precision):
 
 
 WIDTHS = {arithmetic: int(arithmetic.removesuffix("-bit")) for arithmetic in RATES}
+ALMOST = 0.9
 LEFT = "set precision.weights and reserve.weights"
 
 
 def _precision(reference, card, stored, kv_cache):
     """The precisions of a scenario; another arithmetic where weights are too wide for it, or the card has no rate."""
     bits = (stored or reference.weights).m_as("bit/parameter")
-    able = [name for name, rate in RATES.items() if getattr(card, rate) is not None and bits < 2 * WIDTHS[name]]
+    had = [name for name, rate in RATES.items() if getattr(card, rate) is not None]
+    # A mean that is almost twice as wide is that of such weights: files lack a tensor, or a reader rounded their size.
+    able = next(filter(None, ([n for n in had if bits < part * 2 * WIDTHS[n]] for part in (ALMOST, 1))), [])
     arithmetic = reference.arithmetic if reference.arithmetic in able or not able else able[0]
     chosen = {"weights": _typed(stored, "byte/parameter")} if stored else {}
     if arithmetic != reference.arithmetic:
