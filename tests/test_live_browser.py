@@ -394,6 +394,16 @@ def test_a_wrong_unit_is_refused_beside_its_field_and_nothing_on_the_page_change
     assert field.get_attribute("aria-invalid") is None and "65536+token" in reader.page.url
 
 
+def test_a_notice_gives_way_to_what_is_wrong_in_its_field(reader):
+    reader.take("?workload.context=16384+token")
+    expect(reader.notice("workload.context")).to_contain_text("more than the context of 16,384 tokens")
+    reader.show_control()
+    assert reader.notice("workload.context").is_visible()
+    reader.type("workload.context", "1")
+    expect(reader.problem("workload.context")).to_contain_text("more than the whole context")
+    assert not reader.notice("workload.context").is_visible()
+
+
 def test_an_address_that_makes_no_scenario_is_refused_and_leaves_the_page(context, address):
     reader = Reader(context, address).open("?accelerator=h9000&workload.nonsense=1")
     reader.settled()
@@ -511,8 +521,9 @@ def test_from_the_model_of_a_file_one_goes_back_to_the_published(reader):
         ("model.gguf", b"GGUF", "a GGUF file"),
         ("a.json", b'{"model_type": "nonsense"}', "nonsense"),
         ("<b>.json", b"\xff\x00", "<b>.json"),
+        ("deep.json", b"[" * 100_000, "deep.json: is nested more than 60 deep"),
     ],
-    ids=["no JSON", "large", "GGUF", "unknown", "no text"],
+    ids=["no JSON", "large", "GGUF", "unknown", "no text", "deep"],
 )
 def test_a_file_that_makes_no_model_is_refused_beside_the_field(reader, tmp_path, name, content, said):
     reader.take("?accelerator=h200-sxm").drawn()
@@ -525,6 +536,23 @@ def test_a_file_that_makes_no_model_is_refused_beside_the_field(reader, tmp_path
     reader.choose(accelerator="l4")
     reader.settled()
     expect(reader.problem("model")).to_have_text("")
+
+
+ONCE_LATE = """(() => {
+  const post = worker.postMessage.bind(worker);
+  worker.postMessage = (message) => { delete worker.postMessage; setTimeout(post, 600, message) };
+})()"""
+
+
+def test_what_is_being_typed_outlives_the_answer_to_a_file(reader):
+    field = reader.page.locator("[name='workload.context']")
+    reader.show_control()
+    reader.page.evaluate(ONCE_LATE)
+    reader.page.locator("#model-file").set_input_files(MIXTRAL)
+    field.press_sequentially("65536 token", delay=180)
+    reader.settled()
+    expect(field).to_have_value("65536 token")
+    assert "model.attention" in reader.page.url and "workload.context=65536+token" in reader.page.url
 
 
 def test_the_button_for_a_file_is_reached_by_the_keyboard_and_says_what_it_is(reader):
@@ -676,7 +704,9 @@ def test_why_inputs_are_refused_stays_said_and_markup_is_text(reader):
     markup = "<img src=x onerror=alert(1)>"
     reader.take(f"?{urlencode({'workload.nonsense': markup, 'model': markup, 'workload.turns': '1e999', 'x': markup})}")
     reader.page.wait_for_timeout(1000)  # what concludes comes late
-    expect(reader.page.locator(".hardware-status")).to_contain_text("workload.nonsense: Unknown key 'nonsense'")
+    said = reader.page.locator(".hardware-status")
+    expect(said).to_contain_text("workload.nonsense: Unknown key 'nonsense'")
+    expect(said).to_contain_text(". The page shows the published values.")  # a sentence of its own
     expect(reader.problem("model")).to_contain_text(markup)
     expect(reader.problem("workload.turns")).to_contain_text("too large")
     assert not reader.page.locator("img[src=x]").count()
@@ -990,6 +1020,28 @@ def test_stopping_ends_python_and_the_next_use_starts_it_again(contexts, address
     reader.choose(accelerator="l4")
     reader.settled()
     assert reader.page.evaluate("workers") == 3 and "l4" in reader.page.url
+    reader.page.close()
+
+
+@pytest.mark.parametrize("button", [".hardware-back", ".hardware-stop"])
+def test_the_focus_of_a_button_that_goes_is_not_lost(contexts, address, button):
+    reader = Reader(contexts(), address).open("?accelerator=h200-sxm").settled()
+    reader.page.locator(button).focus()
+    reader.page.keyboard.press("Enter")
+    expect(reader.page.locator(button)).to_be_hidden()
+    assert reader.page.evaluate("document.activeElement.matches('#hardware > summary')")
+    reader.page.close()
+
+
+def test_a_reset_while_python_loads_leaves_no_word_of_loading(contexts, address):
+    reader = Reader(contexts(), address).open()
+    reader.choose(accelerator="h200-sxm")
+    expect(reader.page.locator(".hardware-status")).to_contain_text("Loading Python")
+    reader.page.locator("form.hardware-form [type=reset]").evaluate("(button) => button.click()")
+    reader.until("heard.some(({ kind }) => kind === 'installed')")  # the figures' packages, which come last
+    reader.settled()
+    expect(reader.page.locator(".hardware-status")).to_have_text("The page shows the published values.")
+    assert not reader.page.locator("progress").is_visible()
     reader.page.close()
 
 

@@ -64,6 +64,13 @@ export function controlOf(control, on) {
     if (status.textContent !== text) status.textContent = text;
   }
 
+  /** Show a button, or hide it; the focus that it had goes to the control. */
+  function show(button, there) {
+    const focused = button === document.activeElement;
+    button.hidden = !there;
+    if (focused && !there) summary.focus({ preventScroll: true });
+  }
+
   /** Say something at each field that it concerns, and nothing at the others. */
   function tell(what, found) {
     for (const { name } of fields) {
@@ -174,8 +181,8 @@ export function controlOf(control, on) {
       });
       summary.querySelector(".live-inputs")?.remove();
       if (named.length) summary.append(inputsOf(named.join(", ")));
-      stop.hidden = !running;
-      back.hidden = !yours;
+      show(stop, running);
+      show(back, yours);
       document.documentElement.classList.toggle("live-yours", yours);
     },
 

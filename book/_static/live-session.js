@@ -300,12 +300,16 @@ export function begin({ details, control, cells, dials }) {
     if (!words.length) return "Nothing on this page differs from what is published.";
     const list = words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words[0];
     const one = counts.length === 1 && counts[0][1] === 1;
-    return `${list} ${one ? "differs" : "differ"} from what is published. ${failure} ${describesOld()}`.trim();
+    const differs = `${list} ${one ? "differs" : "differ"} from what is published.`;
+    return [differs, failure, describesOld()].filter(Boolean).join(" ");
   }
 
   function describesOld() {
     const old = document.querySelectorAll(".live-note").length;
-    return old ? `${old} ${old === 1 ? "place still shows" : "places still show"} the published run, and why.` : "";
+    if (!old) return "";
+    return old === 1
+      ? "1 place still shows the published run, and says why."
+      : `${old} places still show the published run, and say why.`;
   }
 
   function saysOf(element) {
