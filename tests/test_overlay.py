@@ -115,7 +115,7 @@ turns = 67
 model_time = "3.7 s"
 tool_time = "21.1 s"
 """
-CAPPED = {"batch-slots"}  # two at least, so that it is the input in most scenarios only
+CAPPED = {"batch-slots", "sharing"}  # two at least, a part of the node: the input in some scenarios only
 
 
 def test_a_value_that_is_an_input_says_which_and_no_other_does(tmp_path, monkeypatch):

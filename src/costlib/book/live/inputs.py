@@ -6,6 +6,7 @@ one; :data:`FIELDS` are those that the control shows.
 """
 
 import dataclasses
+import functools
 import json
 import re
 import tempfile
@@ -66,8 +67,14 @@ class Field:
         return (self._number(schema["low"]), self._number(schema["high"])) if "low" in schema else None
 
     def _number(self, value):
-        one = quantity(f"1 {self.unit}")
+        one = _one(self.unit)
         return float(f"{value.m_as(one.units) / one.magnitude:.15g}")
+
+
+@functools.cache
+def _one(unit):
+    """One of a unit, as it is typed: "billion parameters"."""
+    return quantity(f"1 {unit}")
 
 
 HARDWARE, MORE = "Model and hardware", "Workload and runtime"
@@ -121,7 +128,12 @@ def _schema(key):
 
 def numbers(case):
     """Where the typed fields of a scenario stand, and its dials: as :meth:`Field.stands`."""
-    return {field.key: field.stands(case) for field in FIELDS if not field.choices}
+    return {field.key: field.stands(case) for field in _typed()}
+
+
+@functools.cache
+def _typed():
+    return [field for field in FIELDS if not field.choices]
 
 
 # ---------------------------------------------------------------- the reader's file

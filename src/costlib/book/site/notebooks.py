@@ -163,7 +163,7 @@ class Text:
 
     def value(self, content):
         key, _, form = content.partition(":")
-        return printed(self.values[key], form)
+        return printed(self.values[key], form) if key in self.values else "?"  # as on the page, of which Sphinx warns
 
     def equation(self, label):
         """Its number, as the page has it, in parentheses."""
