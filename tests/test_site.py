@@ -278,15 +278,17 @@ def test_a_page_of_the_book_has_the_control_and_no_other_page(pages, site, manif
         assert control.has_attr("hidden") and control["data-page"] == path.stem
         assert (path.parent / control["data-live"]).resolve() == site / "_static" / "live"
         assert control.find_parent("article") and not control.find_previous("h1").find_parent("article")
-        names = [field["name"] for field in control.form.find_all(["input", "select"])]
+        names = [field["name"] for field in control.form.find_all(["input", "select"], attrs={"name": True})]
         assert names == [field.key for field in inputs.FIELDS]
+        assert len(control.form.find_all(type="file")) == 1
 
 
 def test_each_field_of_the_control_is_named_and_has_a_place_for_what_is_wrong(content, manifest):
     page = next(iter(content.values()))
     for field in page.find(id="hardware").find_all(["input", "select"]):
         assert page.find("label", attrs={"for": field["id"]}).get_text()
-        assert page.find(id=field["aria-describedby"]).name == "output"
+        named = [page.find(id=each) for each in field["aria-describedby"].split()]
+        assert len(named) == 2 and "output" in {each.name for each in named}
 
 
 # ---------------------------------------------------------------- the policy of each page
@@ -317,6 +319,7 @@ def test_a_policy_allows_the_site_and_the_scripts_of_its_own_page_and_nothing_el
         assert allowed.pop("style-src") == {"'self'", "'unsafe-inline'"}
         assert set().union(*allowed.values()) <= {"'self'", "'none'", "data:", "blob:"}
         assert allowed["default-src"] == allowed["connect-src"] == {"'self'"}
+        assert allowed["worker-src"] == {"blob:"}  # of the page, with its policy
 
 
 def test_no_page_has_a_script_in_an_attribute(pages):

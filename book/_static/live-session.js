@@ -234,19 +234,20 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function show(inputs, { stands = {}, notices = {} }) {
+    if (inputs !== shown) news = Object.values(notices).filter((text) => !noticed.includes(text));
+    noticed = Object.values(notices);
     shown = inputs;
     standing = stands;
-    news = Object.values(notices).filter((text) => !noticed.includes(text));
-    noticed = Object.values(notices);
     control.stands(standing);
     control.notices(notices);
     clearProblems();
   }
 
   function accept({ inputs }, message) {
+    const again = inputs === shown; // with figures come their numbers, once more
     show(inputs, message);
     control.file(message.scenario);
-    if (taken && inputs !== wanted) return; // the address is that of other inputs already
+    if (again || (taken && inputs !== wanted)) return; // the address is that of other inputs already
     address.write(shown, ownStep);
     ownStep = false;
   }

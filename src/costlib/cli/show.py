@@ -44,7 +44,7 @@ ROWS = [
         "state-copies",
         "times that a copy's accelerators store each byte of state",
         None,
-        3,
+        4,
         "({stored}) / {own-context-state}",
     ),
     (

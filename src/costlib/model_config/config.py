@@ -85,7 +85,7 @@ class ModelConfig:
             return str(quantised)
         bits = quantised.get("bits") or quantised.get("weight_bits")
         detail = quantised.get("quant_algo") or (f"{bits} bits" if bits else "")
-        return ", ".join(filter(None, (str(quantised.get("quant_method", "quantised")), detail)))
+        return ", ".join(filter(None, (str(quantised.get("quant_method", "quantised")), str(detail))))
 
     def state(self, tokens, kv_precision=None):
         """What a sequence of so many tokens keeps: growing, in windows, and recurrent."""
