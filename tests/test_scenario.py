@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from costlib import capacity, catalog
-from costlib.scenario import PARTS, VARIABLE, InputError, Scenario, load
+from costlib.scenario import PARTS, VARIABLE, InputError, Scenario, load, loads
 from costlib.units import Quantity, quantity
 
 steady = settings(
@@ -281,6 +281,22 @@ def test_a_fault_is_refused_with_file_key_given_and_wanted(refusal, text, words)
     assert "mine.toml: " in message
     assert [word for word in words if word not in message] == []
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("text", [text for text, _ in FAULTS] + ['accelerator = "h200-sxm"', "\N{BYTE ORDER MARK}", ""])
+def test_a_text_is_loaded_and_refused_as_the_file_that_has_it(overlay, text):
+    def found(load, *given):
+        try:
+            return dataclasses.replace(load(*given), file="")
+        except InputError as error:
+            return re.sub(r"[^ ]*mine\.toml", "mine.toml", str(error))
+
+    assert found(loads, text, "mine.toml") == found(overlay, text)
+
+
+def test_a_text_with_half_a_character_is_refused():
+    with pytest.raises(InputError, match=r"mine\.toml: is not a text file"):
+        loads('model.title = "\ud800"', "mine.toml")
 
 
 def test_a_file_that_is_missing_is_refused(tmp_path):

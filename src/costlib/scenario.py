@@ -27,7 +27,7 @@ from costlib.model import Model
 from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, required, size
 from costlib.units import Quantity, maximum, show
 
-__all__ = ["REFERENCE", "VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load"]
+__all__ = ["REFERENCE", "VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load", "loads"]
 
 VARIABLE = "COSTLIB_SCENARIO"  # the environment variable that names a reader's file
 LARGEST_FILE = 2**20  # bytes; a scenario has some hundred
@@ -246,9 +246,41 @@ def load(path=None):
     '70.6 billion parameters'
     """
     path = path if path is not None else os.environ.get(VARIABLE) or REFERENCE
+    return _over_reference({} if path == REFERENCE else _table(_content(Path(path)), path), path)
+
+
+def loads(text, name):
+    """The reference scenario, with the text of a file laid over it.
+
+    Parameters
+    ----------
+    text : str
+        TOML.
+    name : str
+        What messages call the file.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    InputError
+        As :func:`load`.
+
+    Examples
+    --------
+    >>> loads('accelerator = "h200-sxm"', "mine.toml").accelerator.title
+    'NVIDIA H200 SXM'
+    """
+    return _over_reference(_table(text.encode(errors="surrogatepass"), name), name)  # a half is no text of a file
+
+
+def _over_reference(table, path):
+    """The reference scenario with what a file holds laid over it, if a page can be computed from the two."""
     chosen = {}
-    for file in dict.fromkeys([REFERENCE, Path(path)]):
-        _lay_over(chosen, _table(file), file)
+    _lay_over(chosen, _table(_content(REFERENCE), REFERENCE), REFERENCE)
+    _lay_over(chosen, table, Path(path))
     scenario = Scenario(**chosen, file="" if path == REFERENCE else str(path))
     try:
         rate = scenario.peak_rate
@@ -264,17 +296,19 @@ def load(path=None):
     return scenario
 
 
-def _table(file):
+def _content(file):
     try:
         with file.open("rb") as opened:
-            content = opened.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise InputError(f"{file}: more than {LARGEST_FILE >> 20} MiB; wanted a scenario")
-        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n"))
-    except InputError:
-        raise
+            return opened.read(LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _table(content, file):
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"{file}: more than {LARGEST_FILE >> 20} MiB; wanted a scenario")
+    try:
+        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError:
         raise InputError(f"{file}: is not a text file; wanted TOML") from None
     except (ValueError, RecursionError) as error:  # also thousands of digits, or of brackets

@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import json
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -210,12 +209,7 @@ def load(inputs):
         As :func:`costlib.scenario.load`.
     """
     text = scenario_text(inputs)
-    if not text:
-        return _reference()
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, FILE)
-        file.write_text(text, encoding="utf-8")
-        return scenario.load(file)
+    return scenario.loads(text, FILE) if text else _reference()
 
 
 # ---------------------------------------------------------------- a model's file
@@ -317,7 +311,7 @@ def _together(inputs):
 
 def _sentence(message, key):
     """A message of the loader without what stands beside it: the file, the field."""
-    message = re.sub(rf"^(\S*{re.escape(FILE)})?:? *", "", message)
+    message = re.sub(rf"^({re.escape(FILE)})?:? *", "", message)
     part, _, name = key.partition(".")
     message = re.sub(rf"^(\[{re.escape(part)}\]:? *)?({re.escape(name or part)}( = |: ))?", "", message.strip())
     message = re.sub(r"^('[^']*'); wanted", r"given \1; wanted", message)
