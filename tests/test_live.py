@@ -635,16 +635,27 @@ def test_a_card_that_no_catalog_has_is_entered_value_by_value():
     assert (ours.title, ours.rate_16bit) == ("Ours", None)  # of no other card has it anything
 
 
+EIGHT_BITS = {"precision.weights": "1 B/parameter", "reserve.weights": "1 B/parameter"}
+OWN = {
+    "model.attention": '[{"layers": 80, "query_heads": 64, "kv_heads": 8, "key_dim": 128, "value_dim": 128}]',
+}
 NOTICED = [
     ({"model": "llama-3.1-405b", "accelerator": "l4"}, {"accelerator": "take 831.7 GB, and the node has 193.2 GB"}),
     ({"accelerator": "l4", "model": "llama-3.1-405b"}, {"model": "It does not fit"}),
     ({"reserve.weights": "1 B/parameter", "reserve.runtime": "620 GB"}, {"reserve.runtime": "take 690.6 GB"}),
     ({"model.title": "Ours", "model.parameters": "900e9 parameter"}, {"model": "It does not fit"}),
-    ({"node.accelerators": "2", "reserve.runtime": "30.5 GB"}, {"reserve.runtime": "holds no context of 32,768 "}),
-    ({"node.accelerators": "2", "workload.context": "65536 token"}, {"workload.context": "holds no context of 65,536"}),
+    ({"node.accelerators": "2", "reserve.runtime": "30.5 GB"}, {"reserve.runtime": "context of 32,768 tokens takes"}),
+    ({"node.accelerators": "2", "workload.context": "65536 token"}, {"workload.context": "65,536 tokens takes"}),
     ({"precision.weights": "4 bit/parameter"}, {"precision.weights": "still takes 2 B/parameter"}),
     ({"reserve.weights": "4 bit/parameter"}, {"reserve.weights": "still reads 1 B/parameter"}),
     ({"reserve.weights": "1 B/parameter"}, {}),
+    (
+        {"model": "deepseek-v3", "accelerator": "h200-sxm", "reserve.runtime": "0 GB"} | EIGHT_BITS
+        | {"workload.context": "900000 token"},
+        {"workload.context": "leave 457 GB of the node's 1,128 GB; a context of 900,000 tokens takes 506 GB there"},
+    ),
+    (OWN, {"precision.weights": "Still as published: 1 B/parameter as read, 2 B/parameter in memory"}),
+    (OWN | EIGHT_BITS, {}),
     ({"reserve.weights": "5 bit/parameter", "precision.weights": "4 bit/parameter"}, {}),
     ({"workload.context": "8192 token"}, {"workload.context": "30,000 tokens and an output of 300 tokens: more than"}),
     ({"workload.prompt": "32500 token"}, {"workload.prompt": "more than the context of 32,768 tokens"}),

@@ -33,6 +33,14 @@ def test_a_file_makes_inputs_that_make_its_model(file):
     assert found["model.source"] == file.name and found["model.title"] == file.stem.replace("--", "/")
 
 
+def test_weights_are_as_the_file_tells():
+    stored = ("precision.weights", "reserve.weights", "precision.arithmetic")
+    assert [of(MIXTRAL).get(key) for key in stored] == ["2 byte/parameter", "2 byte/parameter", "16-bit"]
+    quantised = of(FILES / "configs/deepseek-ai--DeepSeek-V3.json")
+    assert not quantised.keys() & {*stored}
+    assert "does not tell" in inputs.notices(quantised, inputs.load(quantised))["precision.weights"]
+
+
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
 def test_an_address_carries_them(file):
     query = urlencode(of(file))

@@ -228,7 +228,7 @@ def from_model_file(name, text):
     Returns
     -------
     dict of str to str
-        All values of the model, by field.
+        All values of the model, by field; and how its weights are stored, where the file tells.
 
     Raises
     ------
@@ -247,9 +247,25 @@ def from_model_file(name, text):
     except InputError as error:
         told = str(error) if str(error).startswith(name) else f"{name}: {error}"
         raise InputError(told + "; the command costlib scenario takes it" if "--assume" in told else told) from None
+    tables = _stored(config) | {"model": model_table(config)}
     return {
-        f"model.{field}": json.dumps(value) if isinstance(value, list) else str(value)
-        for field, value in model_table(config).items()
+        f"{part}.{field}": json.dumps(value) if isinstance(value, list) else str(value)
+        for part, table in tables.items()
+        for field, value in table.items()
+    }
+
+
+def _stored(config):
+    """How a model's weights are stored, and an arithmetic as wide, as a scenario file says it; nothing if not known."""
+    from costlib.model_config.scenario import scenario_file
+
+    try:
+        tables = scenario_file(config).tables
+    except InputError:  # quantised, and not told how far, or wider than any arithmetic
+        return {}
+    wanted = ("weights", "arithmetic")
+    return {
+        part: {key: tables[part][key] for key in wanted if key in tables[part]} for part in ("precision", "reserve")
     }
 
 
@@ -338,7 +354,9 @@ def notices(inputs, case):
         Empty where there is nothing to say, as of the published inputs.
     """
     found = {}
-    for sentence, keys in (_room(case), _two_sizes(inputs, case), _call(case)) if inputs else ():
+    for sentence, keys in (
+        (_room(case), _two_sizes(inputs, case), _not_told(inputs, case), _call(case)) if inputs else ()
+    ):
         if sentence:
             key = _set_last(inputs, keys)
             found[key] = f"{found[key]} {sentence}" if key in found else sentence
@@ -364,13 +382,24 @@ def _room(case):
     if pool <= 0 * pool:
         return f"It does not fit: weights and runtime take {show(held, 'GB', 4)}, and the node has {memory}.", keys
     if case.resident_sequences(context) < Quantity(1, "sequence"):
+        ranks = case.sharing(context)
+        stored = ranks.magnitude * case.model.rank(case.precision.kv_cache, ranks).state(context)
         left = f"Weights and runtime leave {show(pool, 'GB')} of the node's {memory}"
-        return f"{left}, which holds no context of {show(context, digits=9)}.", [
+        return f"{left}; a context of {show(context, digits=9)} takes {show(stored, 'GB')} there.", [
             *keys,
             "precision.kv_cache",
             "workload.context",
         ]
     return "", keys
+
+
+def _not_told(inputs, case):
+    """Whether a model of the reader's own has weights of a size that nobody set."""
+    read, held = "precision.weights", "reserve.weights"
+    if "model.attention" not in inputs or read in inputs or held in inputs:
+        return "", []
+    sizes = show(case.precision.weights, "B/parameter"), show(case.reserve.weights, "B/parameter")
+    return f"Still as published: {sizes[0]} as read, {sizes[1]} in memory. The model's file does not tell.", [read]
 
 
 def _two_sizes(inputs, case):
