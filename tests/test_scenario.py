@@ -474,7 +474,7 @@ def by_sharing(case, context=32_768):
     """Contexts by each number of accelerators that may share a copy."""
     found = {}
     for ranks in case.sharings:
-        kept = case.model.rank(case.precision.kv_cache, ranks).state(tokens(context))
+        kept = case.model.shard(ranks).context_state(tokens(context), case.precision.kv_cache)
         on_node = capacity.resident_on_node(case.rank_pool(ranks), kept, case.node.accelerators, ranks)
         found[ranks.magnitude] = on_node.magnitude
     return found
@@ -499,7 +499,7 @@ def test_a_published_node_holds_as_much_less_of_a_latent():
     eight, one = quantity("8 accelerator"), quantity("1 accelerator")
 
     def room(ranks):
-        kept = case.model.rank(case.precision.kv_cache, ranks).state(tokens(262_144))
+        kept = case.model.shard(ranks).context_state(tokens(262_144), case.precision.kv_cache)
         return 8 / ranks.magnitude * (case.rank_pool(ranks) / kept).m_as("")
 
     assert room(one) / room(eight) == pytest.approx(156.9 / 20.43, rel=0.05)

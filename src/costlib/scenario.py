@@ -170,7 +170,7 @@ class Scenario:
         >>> show(case.sharing(case.workload.context))
         '8 accelerators'
         """
-        return max(self._ranks, key=lambda rank: self._held(context, *rank))[0].ranks
+        return max(self._shards, key=lambda shard: self._held(context, *shard))[0]
 
     def resident_sequences(self, context):
         """Contexts of so many tokens that the node holds at once, by the best of the sharings.
@@ -188,7 +188,7 @@ class Scenario:
         Notes
         -----
         By tensor parallelism within a copy and data parallelism between copies:
-        :func:`costlib.capacity.resident_on_node` with :meth:`rank_pool` and :class:`costlib.model.Rank`.
+        :func:`costlib.capacity.resident_on_node` with :meth:`rank_pool` and :meth:`costlib.model.Model.shard`.
 
         Examples
         --------
@@ -197,23 +197,26 @@ class Scenario:
         >>> show(case.resident_sequences(case.workload.context))
         '48 sequences'
         """
-        return functools.reduce(maximum, [self._held(context, *rank) for rank in self._ranks])
+        return functools.reduce(maximum, [self._held(context, *shard) for shard in self._shards])
 
-    def _held(self, context, rank, pool):
-        return capacity.resident_on_node(pool, rank.state(context), self.node.accelerators, rank.ranks)
+    def _held(self, context, ranks, model, pool):
+        state = model.context_state(context, self.precision.kv_cache)
+        return capacity.resident_on_node(pool, state, self.node.accelerators, ranks)
 
     @functools.cached_property
-    def _ranks(self):
-        """A rank of each sharing that may hold the most, with its memory for state; of all of the node if none fits.
+    def _shards(self):
+        """Of each sharing that may hold the most, how many share, and what one of them has: its shard, room for state.
+
+        If none fits, of all of the node.
 
         Fewer accelerators to a copy than store each byte once would keep the weights more often, and gain nothing.
         """
         found = []
         for ranks in self.sharings:
-            found.append((self.model.rank(self.precision.kv_cache, ranks), self.rank_pool(ranks)))
+            found.append((ranks, self.model.shard(ranks), self.rank_pool(ranks)))
             if all(kind.state_copies(ranks) == 1 for kind in self.model.attention):
                 break
-        return [(rank, pool) for rank, pool in found if pool.magnitude > 0] or found[:1]
+        return [(ranks, model, pool) for ranks, model, pool in found if pool.magnitude > 0] or found[:1]
 
 
 PARTS = {f.name: f.type for f in dataclasses.fields(Scenario) if f.name != "file"}
@@ -271,7 +274,7 @@ def loads(text, name):
     Examples
     --------
     >>> loads('accelerator = "h200-sxm"', "mine.toml").accelerator.title
-    'NVIDIA H200 SXM'
+    'NVIDIA H200 SXM 141 GB'
     """
     return _over_reference(_table(text.encode(errors="surrogatepass"), name), name)  # a half is no text of a file
 

@@ -57,7 +57,7 @@ def _room(_inputs, case):
     if case.resident_sequences(context) >= Quantity(1, "sequence"):
         return None
     ranks = case.sharing(context)
-    stored = ranks.magnitude * case.model.rank(case.precision.kv_cache, ranks).state(context)
+    stored = ranks.magnitude * case.model.shard(ranks).context_state(context, case.precision.kv_cache)
     left = f"Weights and runtime leave {show(pool, 'GB')} of the node's {memory}"
     takes = f"a context of {show(context, digits=9)} takes {show(stored, 'GB')} there"
     return f"{left}; {takes}.", (*WHAT_FITS, "precision.kv_cache", "workload.context")
