@@ -18,7 +18,9 @@ from conftest import BOOK, code_of, is_page, published_by
 from costlib import book as published
 from costlib import catalog, scenario
 from costlib.book.live import absent, inputs, rendering
+from costlib.book.live.fields import FIELDS
 from costlib.book.live.kernel import Kernel, values_of_each
+from costlib.book.live.notices import notices
 from costlib.book.live.page import Page
 from costlib.book.live.rendering import Renderer, cells_of
 from costlib.book.live.running import Session, run
@@ -529,7 +531,7 @@ def test_a_field_stands_where_the_scenario_does_however_it_was_typed(reader):
     chosen = stands(accelerator="b200-sxm", node="pcie-5-8", model="deepseek-v3")
     assert chosen["accelerator.title"] == "NVIDIA B200 SXM 180 GB" and chosen["accelerator.rate_4bit"] == 9000
     assert chosen["link.bandwidth"] == 64 and chosen["model.active_parameters"] < chosen["model.parameters"] < 1000
-    published = {field.key: field.published for field in inputs.FIELDS if not field.choices}
+    published = {field.key: field.published for field in FIELDS if not field.choices}
     for key, value in stands().items():
         text = published.pop(key)
         assert (value is None and not text) or text in (value, str(value)) or float(text.partition(" ")[0]) == value
@@ -621,7 +623,7 @@ def test_any_text_reaches_the_scenario_as_it_is(text):
     assert read == ({"model": kept, 'odd "key"\x7f': kept, "workload": {"context": kept}} if kept else {})
 
 
-@pytest.mark.parametrize("field", inputs.FIELDS, ids=lambda field: field.key)
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.key)
 def test_the_published_value_of_a_field_changes_nothing(field):
     if field.published:
         assert inputs.load({field.key: field.published}).peak_rate == inputs.load({}).peak_rate
@@ -671,7 +673,7 @@ NOTICED = [
 @pytest.mark.parametrize("given, wanted", NOTICED)
 def test_what_is_worth_a_word_is_said_at_the_field_that_was_set_last(given, wanted):
     assert inputs.problems(given) == {}
-    found = inputs.notices(given, inputs.load(given))
+    found = notices(given, inputs.load(given))
     assert found.keys() == wanted.keys()
     for key, text in wanted.items():
         assert text in found[key] and found[key].endswith(".")

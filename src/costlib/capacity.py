@@ -192,7 +192,7 @@ def resident_on_node(pool, state, accelerators, ranks):
     Notes
     -----
     A rank keeps H_kv / t of H_kv key-value heads, rounded up, and the whole of a latent, as
-    :class:`costlib.model.Rank` has it; :func:`costlib.serving.state_copies` says how often a byte is then stored.
+    :meth:`costlib.model.Model.shard` has it; :func:`costlib.serving.state_copies` says how often a byte is then stored.
     A context lives on one copy of the model, so what is left over on each is not added up.
 
     References
