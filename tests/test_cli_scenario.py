@@ -23,9 +23,10 @@ UNKNOWN = json.dumps({"model_type": "unheard_of", "num_hidden_layers": 2}).encod
 @pytest.mark.parametrize("config", [file for file in CONFIGS if file != SCOUT], ids=lambda file: file.stem)
 def test_what_it_writes_loads_and_shows_at_once(run, config, tmp_path):
     file = tmp_path / "mine.toml"
-    assert run("scenario", config, "--output", file) == (0, "", "")
+    asked = "scenario", config, "--weight-precision", "fp8"
+    assert run(*asked, "--output", file) == (0, "", "")
     assert load(file).model == as_model(read(config))
-    assert run("scenario", config)[1] == file.read_text(encoding="utf-8")
+    assert run(*asked)[1] == file.read_text(encoding="utf-8")
     code, shown, err = run("show", file)
     assert (code, err) == (0, "") and f"model        {read(config).name}\n" in shown
     assert f"({config.name})" not in shown and config.name in run("show", file, "--explain")[1]
@@ -75,6 +76,13 @@ def test_what_a_scenario_cannot_say_is_a_refusal(run, tmp_path):
         "costlib: refused: attention = '36 × chunked' cannot be said in a scenario: "
         "a token attends to its own chunk alone, on average to half of one\n"
     )
+
+
+def test_weights_whose_size_the_file_does_not_tell_are_asked_for(run):
+    quantised = FILES / "configs/deepseek-ai--DeepSeek-V3.json"
+    code, out, err = run("scenario", quantised)
+    assert (code, out) == (3, "") and "quantization_config = 'fp8'" in err and "--weights, the size of its files" in err
+    assert "--assume" not in err and run("scenario", quantised, "--weights", "688.6 GB")[0] == 0
 
 
 def test_a_refusal_is_an_answer_for_programs(run):

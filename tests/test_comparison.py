@@ -89,6 +89,13 @@ def test_a_name_that_a_page_cannot_show_is_refused(named, name):
         comparison.files(load().file)
 
 
+def test_a_path_that_would_be_taken_for_two_is_refused(tmp_path):
+    file = tmp_path / f"a{os.pathsep}b.toml"
+    file.write_text("")
+    with pytest.raises(SystemExit, match=rf"b\.toml: wanted a path without {os.pathsep!r}"):
+        comparison.main([file])
+
+
 def test_the_name_of_the_reference_is_taken(named):
     named(reference="")
     with pytest.raises(InputError, match="is called 'reference', as the column beside it is"):

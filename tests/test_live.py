@@ -18,7 +18,9 @@ from conftest import BOOK, code_of, is_page, published_by
 from costlib import book as published
 from costlib import catalog, scenario
 from costlib.book.live import absent, inputs, rendering
+from costlib.book.live.fields import FIELDS
 from costlib.book.live.kernel import Kernel, values_of_each
+from costlib.book.live.notices import notices
 from costlib.book.live.page import Page
 from costlib.book.live.rendering import Renderer, cells_of
 from costlib.book.live.running import Session, run
@@ -529,7 +531,7 @@ def test_a_field_stands_where_the_scenario_does_however_it_was_typed(reader):
     chosen = stands(accelerator="b200-sxm", node="pcie-5-8", model="deepseek-v3")
     assert chosen["accelerator.title"] == "NVIDIA B200 SXM 180 GB" and chosen["accelerator.rate_4bit"] == 9000
     assert chosen["link.bandwidth"] == 64 and chosen["model.active_parameters"] < chosen["model.parameters"] < 1000
-    published = {field.key: field.published for field in inputs.FIELDS if not field.choices}
+    published = {field.key: field.published for field in FIELDS if not field.choices}
     for key, value in stands().items():
         text = published.pop(key)
         assert (value is None and not text) or text in (value, str(value)) or float(text.partition(" ")[0]) == value
@@ -621,7 +623,7 @@ def test_any_text_reaches_the_scenario_as_it_is(text):
     assert read == ({"model": kept, 'odd "key"\x7f': kept, "workload": {"context": kept}} if kept else {})
 
 
-@pytest.mark.parametrize("field", inputs.FIELDS, ids=lambda field: field.key)
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.key)
 def test_the_published_value_of_a_field_changes_nothing(field):
     if field.published:
         assert inputs.load({field.key: field.published}).peak_rate == inputs.load({}).peak_rate
@@ -638,16 +640,27 @@ def test_a_card_that_no_catalog_has_is_entered_value_by_value():
     assert (ours.title, ours.rate_16bit) == ("Ours", None)  # of no other card has it anything
 
 
+EIGHT_BITS = {"precision.weights": "1 B/parameter", "reserve.weights": "1 B/parameter"}
+OWN = {
+    "model.attention": '[{"layers": 80, "query_heads": 64, "kv_heads": 8, "key_dim": 128, "value_dim": 128}]',
+}
 NOTICED = [
     ({"model": "llama-3.1-405b", "accelerator": "l4"}, {"accelerator": "take 831.7 GB, and the node has 193.2 GB"}),
     ({"accelerator": "l4", "model": "llama-3.1-405b"}, {"model": "It does not fit"}),
     ({"reserve.weights": "1 B/parameter", "reserve.runtime": "620 GB"}, {"reserve.runtime": "take 690.6 GB"}),
     ({"model.title": "Ours", "model.parameters": "900e9 parameter"}, {"model": "It does not fit"}),
-    ({"node.accelerators": "2", "reserve.runtime": "30.5 GB"}, {"reserve.runtime": "holds no context of 32,768 "}),
-    ({"node.accelerators": "2", "workload.context": "65536 token"}, {"workload.context": "holds no context of 65,536"}),
+    ({"node.accelerators": "2", "reserve.runtime": "30.5 GB"}, {"reserve.runtime": "context of 32,768 tokens takes"}),
+    ({"node.accelerators": "2", "workload.context": "65536 token"}, {"workload.context": "65,536 tokens takes"}),
     ({"precision.weights": "4 bit/parameter"}, {"precision.weights": "still takes 2 B/parameter"}),
     ({"reserve.weights": "4 bit/parameter"}, {"reserve.weights": "still reads 1 B/parameter"}),
     ({"reserve.weights": "1 B/parameter"}, {}),
+    (
+        {"model": "deepseek-v3", "accelerator": "h200-sxm", "reserve.runtime": "0 GB"} | EIGHT_BITS
+        | {"workload.context": "900000 token"},
+        {"workload.context": "leave 457 GB of the node's 1,128 GB; a context of 900,000 tokens takes 506 GB there"},
+    ),
+    (OWN, {"precision.weights": "Still as published: 1 B/parameter as read, 2 B/parameter in memory"}),
+    (OWN | EIGHT_BITS, {}),
     ({"reserve.weights": "5 bit/parameter", "precision.weights": "4 bit/parameter"}, {}),
     ({"workload.context": "8192 token"}, {"workload.context": "30,000 tokens and an output of 300 tokens: more than"}),
     ({"workload.prompt": "32500 token"}, {"workload.prompt": "more than the context of 32,768 tokens"}),
@@ -660,7 +673,7 @@ NOTICED = [
 @pytest.mark.parametrize("given, wanted", NOTICED)
 def test_what_is_worth_a_word_is_said_at_the_field_that_was_set_last(given, wanted):
     assert inputs.problems(given) == {}
-    found = inputs.notices(given, inputs.load(given))
+    found = notices(given, inputs.load(given))
     assert found.keys() == wanted.keys()
     for key, text in wanted.items():
         assert text in found[key] and found[key].endswith(".")

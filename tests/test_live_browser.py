@@ -17,6 +17,7 @@ from conftest import BOOK, code_of, listen
 from costlib import catalog
 from costlib.book import FILES
 from costlib.book.live import absent, inputs
+from costlib.book.live.fields import FIELDS
 from costlib.book.live.page import Page
 from costlib.book.live.running import Session
 from costlib.units import Quantity
@@ -207,7 +208,7 @@ def test_the_published_inputs_give_the_published_page(context, address, site, na
     """With the reference's values written out, so that Python does compute; then all cells that run here."""
     reader = Reader(context, address, name)
     published = json.loads((site / "_static" / "live" / "book.json").read_text("utf-8"))["values"]
-    reader.open(f"?{urlencode({f.key: f.published for f in inputs.FIELDS if f.published})}").settled()
+    reader.open(f"?{urlencode({f.key: f.published for f in FIELDS if f.published})}").settled()
     answers = reader.page.evaluate("heard.filter(({kind}) => kind === 'numbers')")
     stays = {int(cell): m["stays"][cell] for m in answers for cell, why in m["why"].items() if why == "absent"}
     assert stays == what_stays(name)
@@ -756,7 +757,7 @@ STEPPED = """async ([number, steps, limits]) =>
   (await import(new URL("../_static/live-dials.js", location))).stepped(number, steps, limits)"""
 
 
-@pytest.mark.parametrize("field", [field for field in inputs.FIELDS if field.step], ids=lambda field: field.key)
+@pytest.mark.parametrize("field", [field for field in FIELDS if field.step], ids=lambda field: field.key)
 def test_a_step_of_a_dial_is_a_value_and_a_step_back_leads_back(reader, field):
     low, high = field.limits
     limits = {"step": field.step, "low": low, "high": high}

@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from costlib.book import FILES
 from costlib.book.live import inputs
 from costlib.book.live.kernel import Kernel
+from costlib.book.live.notices import notices
 from costlib.model_config import read
 from costlib.model_config.scenario import as_model
 
@@ -31,6 +32,14 @@ def test_a_file_makes_inputs_that_make_its_model(file):
     assert inputs.problems(found) == {}
     assert inputs.load(found).model == as_model(read(file))
     assert found["model.source"] == file.name and found["model.title"] == file.stem.replace("--", "/")
+
+
+def test_weights_are_as_the_file_tells():
+    stored = ("precision.weights", "reserve.weights", "precision.arithmetic")
+    assert [of(MIXTRAL).get(key) for key in stored] == ["2 byte/parameter", "2 byte/parameter", "16-bit"]
+    quantised = of(FILES / "configs/deepseek-ai--DeepSeek-V3.json")
+    assert not quantised.keys() & {*stored}
+    assert "does not tell" in notices(quantised, inputs.load(quantised))["precision.weights"]
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)

@@ -260,21 +260,18 @@ def accelerators(number):
 
 
 def on_each(model, number, context=32768):
-    return model.rank(PRECISION, accelerators(number)).state(tokens(context)).m_as("B")
+    return model.shard(accelerators(number)).context_state(tokens(context), PRECISION).m_as("B")
 
 
 @pytest.mark.parametrize("shared", [DENSE, GEMMA, LATENT, MIXTRAL, HYBRID])
 def test_an_accelerator_alone_keeps_everything(shared):
-    alone = shared.rank(PRECISION, accelerators(1))
-    assert alone.bytes_per_token == shared.bytes_per_token(PRECISION)
-    for context in (1, 1024, 100_000):
-        assert alone.state(tokens(context)) == shared.context_state(tokens(context), PRECISION)
+    assert shared.shard(accelerators(1)) == shared
 
 
 @pytest.mark.parametrize("number, heads", [(2, 4), (4, 2), (8, 1), (16, 1), (72, 1), (3, 3), (6, 2)])
 def test_heads_divide_and_an_accelerator_keeps_at_least_one(number, heads):
     assert on_each(DENSE, number) == pytest.approx(on_each(DENSE, 1) * heads / 8)
-    assert DENSE.rank(PRECISION, accelerators(number)).bytes_per_token.magnitude == pytest.approx(40_960 * heads)
+    assert DENSE.shard(accelerators(number)).bytes_per_token(PRECISION).magnitude == 40_960 * heads
 
 
 def test_a_latent_stands_whole_on_each():

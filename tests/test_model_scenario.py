@@ -19,9 +19,11 @@ from costlib.model_config.layers import AttentionCache
 from costlib.model_config.precision import precision_of
 from costlib.model_config.scenario import as_model, model_table, scenario_file
 from costlib.model_config.weights import weights_of
+from costlib.schema import InputError
 from costlib.units import Quantity, quantity, show
 
 CONFIGS = sorted((FILES / "configs").glob("*.json"))
+EIGHT_BITS = quantity("1 byte/parameter")
 BUILT = json.loads((Path(__file__).parent / "parameters-built.json").read_text())["families"]
 PUBLISHED = json.loads((Path(__file__).parent / "parameters-published.json").read_text())
 LLAMA = {
@@ -265,12 +267,11 @@ def test_a_model_whose_weights_are_not_counted_is_refused_with_the_reason():
 def test_the_file_loads_and_has_the_model(file, tmp_path):
     config = read(file)
     written = tmp_path / "mine.toml"
-    written.write_text(scenario_file(config).text, encoding="utf-8")
+    written.write_text(scenario_file(config, weight_precision=EIGHT_BITS).text, encoding="utf-8")
     case = load(written)
     assert case.model == as_model(config)
     assert case.precision.kv_cache == config.kv_precision
-    assert case.precision.weights == (case.reserve.weights if "weights" in scenario_file(config).tables["precision"]
-                                      else quantity("1 byte/parameter"))  # fmt: skip
+    assert case.precision.weights == case.reserve.weights == EIGHT_BITS
     assert case.model.origin["attention"].title == file.name
 
 
@@ -288,21 +289,17 @@ def test_weights_are_as_the_file_declares_them():
     assert "Assumed: weights at 16 bits; the file declares no quantisation" in remarks
 
 
-@pytest.mark.parametrize(
-    "changes, said",
-    [
-        ({"dtype": None}, "which the file does not declare"),
-        ({"dtype": "float32"}, "no arithmetic of a scenario is as wide as 32 bits"),
-        ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, "quantization_config = gptq, 4 bits, and how"),
-    ],
-)
-def test_weights_of_which_the_size_is_not_known_are_left_out_and_it_is_said(changes, said):
-    tables, remarks = written({**LLAMA, **changes})
-    assert "reserve" not in tables and "weights" not in tables["precision"]
-    assert (
-        f"Left out: the size of a weight{'; ' if 'wide' in said else ', ' if 'which' in said else '; '}{said}"
-        in remarks
-    )
+def test_weights_whose_size_is_not_known_are_asked_for():
+    quantised = {**LLAMA, "quantization_config": {"quant_method": "gptq", "bits": 4}}
+    with pytest.raises(Refused, match="quantization_config = 'gptq, 4 bits' .*--weights, .*--weight-precision"):
+        written(quantised)
+    tables, _ = written(quantised, weight_precision=quantity("4.5 bit/parameter"))
+    assert tables["precision"]["weights"] == tables["reserve"]["weights"] == "0.5625 byte/parameter"
+
+
+def test_weights_wider_than_any_arithmetic_are_refused():
+    with pytest.raises(InputError, match="weights of 32 bits each; wanted less than 32 bits, by --weight-precision"):
+        written({**LLAMA, "dtype": "float32"})
 
 
 def test_what_a_file_says_is_one_line_of_a_comment():
@@ -316,10 +313,9 @@ def test_what_a_file_says_is_one_line_of_a_comment():
         5,
         {"a": "\n"},
     ):
-        for name in ("quant_method", "quant_algo", "bits"):
-            tables, _ = written({**LLAMA, "quantization_config": {name: odd}})
-            assert tables.keys() == {"model", "precision"}
-        assert written({**LLAMA, "quantization_config": odd})[0].keys() == {"model", "precision"}
+        for quantised in ({"quant_method": odd}, {"quant_algo": odd}, {"bits": odd}, odd):
+            tables, _ = written({**LLAMA, "quantization_config": quantised}, weight_precision=EIGHT_BITS)
+            assert tables.keys() == {"model", "precision", "reserve"}
 
 
 @pytest.mark.parametrize("field", QUANTISATION)
@@ -327,9 +323,8 @@ def test_what_a_file_says_is_one_line_of_a_comment():
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_quantisation_is_seen_under_each_name_that_tools_give_it(field, said, given, nested):
     table = {"model_type": "llava", "text_config": LLAMA} if nested else LLAMA
-    tables, remarks = written({**table, field: said})
-    assert "reserve" not in tables and "weights" not in tables["precision"]
-    assert f"Left out: the size of a weight; {field} = {given}, and how small" in remarks
+    with pytest.raises(Refused, match=f"{field} = '?{given}"):
+        written({**table, field: said})
     with pytest.raises(Refused, match=f"{field} = "):
         weights_of(read_table({**table, field: said}, "mine"))
 

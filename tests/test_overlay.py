@@ -11,7 +11,7 @@ import costlib
 from conftest import BOOK, build, is_page, published_by
 from costlib import catalog, simulation
 from costlib.book import llama_cpp, postgres
-from costlib.book.live import inputs
+from costlib.book.live.fields import FIELDS
 
 PAGES = [path for path in sorted(BOOK.glob("*.md")) if is_page(path)]
 
@@ -121,7 +121,7 @@ CAPPED = {"batch-slots", "sharing"}  # two at least, a part of the node: the inp
 def test_a_value_that_is_an_input_says_which_and_no_other_does(tmp_path, monkeypatch):
     shown = published(tmp_path, monkeypatch, EVERY_INPUT_ANOTHER)
     numbers = [data for kind, data in shown if kind == "value" and data["number"] and data["key"] not in CAPPED]
-    dials = [field.key for field in inputs.FIELDS if field.step]
+    dials = [field.key for field in FIELDS if field.step]
     found = {data["key"]: [key for key in dials if is_input(data, key)] for data in numbers}
     declared = {data["key"]: [data["dial"]] for data in numbers if "dial" in data}
     assert {key: fields for key, fields in found.items() if fields} == declared

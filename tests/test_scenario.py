@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from costlib import capacity, catalog
-from costlib.scenario import PARTS, VARIABLE, InputError, Scenario, load
+from costlib.scenario import PARTS, VARIABLE, InputError, Scenario, load, loads
 from costlib.units import Quantity, quantity
 
 steady = settings(
@@ -283,6 +283,22 @@ def test_a_fault_is_refused_with_file_key_given_and_wanted(refusal, text, words)
     assert "\n" not in message
 
 
+@pytest.mark.parametrize("text", [text for text, _ in FAULTS] + ['accelerator = "h200-sxm"', "\N{BYTE ORDER MARK}", ""])
+def test_a_text_is_loaded_and_refused_as_the_file_that_has_it(overlay, text):
+    def found(load, *given):
+        try:
+            return dataclasses.replace(load(*given), file="")
+        except InputError as error:
+            return re.sub(r"[^ ]*mine\.toml", "mine.toml", str(error))
+
+    assert found(loads, text, "mine.toml") == found(overlay, text)
+
+
+def test_a_text_with_half_a_character_is_refused():
+    with pytest.raises(InputError, match=r"mine\.toml: is not a text file"):
+        loads('model.title = "\ud800"', "mine.toml")
+
+
 def test_a_file_that_is_missing_is_refused(tmp_path):
     with pytest.raises(InputError, match="mine.toml: cannot be read: No such file"):
         load(tmp_path / "mine.toml")
@@ -458,7 +474,7 @@ def by_sharing(case, context=32_768):
     """Contexts by each number of accelerators that may share a copy."""
     found = {}
     for ranks in case.sharings:
-        kept = case.model.rank(case.precision.kv_cache, ranks).state(tokens(context))
+        kept = case.model.shard(ranks).context_state(tokens(context), case.precision.kv_cache)
         on_node = capacity.resident_on_node(case.rank_pool(ranks), kept, case.node.accelerators, ranks)
         found[ranks.magnitude] = on_node.magnitude
     return found
@@ -483,7 +499,7 @@ def test_a_published_node_holds_as_much_less_of_a_latent():
     eight, one = quantity("8 accelerator"), quantity("1 accelerator")
 
     def room(ranks):
-        kept = case.model.rank(case.precision.kv_cache, ranks).state(tokens(262_144))
+        kept = case.model.shard(ranks).context_state(tokens(262_144), case.precision.kv_cache)
         return 8 / ranks.magnitude * (case.rank_pool(ranks) / kept).m_as("")
 
     assert room(one) / room(eight) == pytest.approx(156.9 / 20.43, rel=0.05)

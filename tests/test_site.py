@@ -14,7 +14,7 @@ from sphinx.util.inventory import InventoryFile
 
 from conftest import BOOK, code_of
 from costlib.book import record_of
-from costlib.book.live import inputs
+from costlib.book.live.fields import FIELDS
 from costlib.book.printed import printed
 from costlib.book.site import policy
 from costlib.book.stated import rows
@@ -279,7 +279,7 @@ def test_a_page_of_the_book_has_the_control_and_no_other_page(pages, site, manif
         assert (path.parent / control["data-live"]).resolve() == site / "_static" / "live"
         assert control.find_parent("article") and not control.find_previous("h1").find_parent("article")
         names = [field["name"] for field in control.form.find_all(["input", "select"], attrs={"name": True})]
-        assert names == [field.key for field in inputs.FIELDS]
+        assert names == [field.key for field in FIELDS]
         assert len(control.form.find_all(type="file")) == 1
 
 

@@ -192,7 +192,7 @@ def resident_on_node(pool, state, accelerators, ranks):
     Notes
     -----
     A rank keeps H_kv / t of H_kv key-value heads, rounded up, and the whole of a latent, as
-    :class:`costlib.model.Rank` has it; :func:`costlib.serving.state_copies` says how often a byte is then stored.
+    :meth:`costlib.model.Model.shard` has it; :func:`costlib.serving.state_copies` says how often a byte is then stored.
     A context lives on one copy of the model, so what is left over on each is not added up.
 
     References
@@ -635,7 +635,7 @@ def break_even_bandwidth(state, recompute_time):
 def break_even_wait(node_time, state, pool):
     r"""Length of a wait at which holding a context's state costs as much of a node as getting it back.
 
-    .. math:: t^* = T_{node} \, M_{dynamic} / M_{KV}(T)
+    .. math:: T_{wait} = T_{node} \, M_{dynamic} / M_{KV}(T)
 
     Parameters
     ----------

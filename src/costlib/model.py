@@ -1,13 +1,13 @@
 """A model: its weights, and what each of its layers keeps and computes."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from costlib import kv_cache, serving
 from costlib.schema import Part, parts, size
 from costlib.units import Quantity
 
-__all__ = ["AttentionLayers", "Model", "Rank"]
+__all__ = ["AttentionLayers", "Model"]
 
 ONE_HEAD = Quantity(1.0, "head")
 NO_STATE = Quantity(0.0, "byte")
@@ -64,61 +64,18 @@ class AttentionLayers:
         """How many times so many accelerators that share these layers store each byte of their state."""
         return serving.state_copies(self.stored_heads, ranks)
 
+    def shard(self, ranks):
+        """These layers as one of so many accelerators that share them has them: its part of the heads, one at least."""
+
+        def part(heads):
+            return Quantity(float(math.ceil(heads.magnitude / ranks.magnitude)), "head")
+
+        return replace(self, query_heads=part(self.query_heads), kv_heads=part(self.kv_heads))
+
     def divide_among(self, ranks):
         """Whether engines share these layers so: query heads divide evenly, and stored ones do or are copied evenly."""
         shares, stored = ranks.magnitude, self.stored_heads.magnitude
         return self.query_heads.magnitude % shares == 0 and (stored % shares == 0 or shares % stored == 0)
-
-
-class Rank:
-    r"""What one of the accelerators keeps that share a copy of a model by tensor parallelism.
-
-    .. math:: M_{KV,rank}(T) = \frac{M_0}{t} + \sum_{kinds} \frac{\lceil H_{kv} / t \rceil}{H_{kv}} m_{token} \min(T, w)
-
-    Parameters
-    ----------
-    model : Model
-    kv_precision : Quantity [byte/element]
-        Stored size of an element of the KV cache.
-    ranks : Quantity [accelerator]
-        Accelerators that share the copy, t.
-
-    Notes
-    -----
-    Of each kind of layers, the key-value heads divide, H_kv of them, and a rank keeps at least one; a latent, which
-    all heads read, stands whole on each. What layers that do not attend keep, M_0, divides by heads of their own.
-
-    References
-    ----------
-    Pope et al. (2022), doi:10.48550/arXiv.2211.05102
-
-    Examples
-    --------
-    >>> from costlib import catalog, quantity, show
-    >>> context, precision, eight = quantity("32768 token"), quantity("2 B/element"), quantity("8 accelerator")
-    >>> heads, latent = catalog.part("model", "llama-3.1-70b"), catalog.part("model", "deepseek-v3")
-    >>> show(heads.context_state(context, precision), "GB"), show(heads.rank(precision, eight).state(context), "GB")
-    ('10.7 GB', '1.34 GB')
-    >>> show(latent.context_state(context, precision), "GB"), show(latent.rank(precision, eight).state(context), "GB")
-    ('2.30 GB', '2.30 GB')
-    """
-
-    def __init__(self, model, kv_precision, ranks):
-        self.ranks, self._model = ranks, model
-        shares = [kind.state_copies(ranks) / ranks.magnitude for kind in model.attention]
-        self.growth = [kind.bytes_per_token(kv_precision) * s for kind, s in zip(model.attention, shares, strict=True)]
-        self.constant = (model.recurrent_state or NO_STATE) / ranks.magnitude
-
-    @property
-    def bytes_per_token(self):
-        """State that one more token adds to a context longer than every window."""
-        kinds = zip(self._model.attention, self.growth, strict=True)
-        return sum((growth for kind, growth in kinds if kind.window is None), Quantity(0.0, "byte/token"))
-
-    def state(self, context):
-        """State of a whole context of so many tokens. Scalar or array."""
-        kinds = zip(self._model.attention, self.growth, strict=True)
-        return sum((kv_cache.context_state(context, growth, kind.window) for kind, growth in kinds), self.constant)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,9 +138,49 @@ class Model(Part):
         """Whether engines share a copy of the model among so many accelerators: the heads of each kind divide."""
         return all(kind.divide_among(ranks) for kind in self.attention)
 
-    def rank(self, kv_precision, ranks):
-        """What one of so many accelerators keeps that share a copy of the model: a :class:`Rank`."""
-        return Rank(self, kv_precision, ranks)
+    def shard(self, ranks):
+        r"""What one of the accelerators has that share a copy of the model by tensor parallelism.
+
+        .. math::
+
+            M_{KV,rank}(T) = \frac{M_0}{t} + \sum_{kinds} \frac{\lceil H_{kv} / t \rceil}{H_{kv}} m_{token} \min(T, w)
+
+        Parameters
+        ----------
+        ranks : Quantity [accelerator]
+            Accelerators that share the copy, t.
+
+        Returns
+        -------
+        Model
+            With its part of the weights and of the heads; its :meth:`context_state` is what the accelerator keeps.
+
+        Notes
+        -----
+        Of each kind of layers, the key-value heads divide, H_kv of them, and a rank keeps at least one; a latent,
+        which all heads read, stands whole on each. What layers that do not attend keep, M_0, divides by heads of
+        their own.
+
+        References
+        ----------
+        Pope et al. (2022), doi:10.48550/arXiv.2211.05102
+
+        Examples
+        --------
+        >>> from costlib import catalog, quantity, show
+        >>> context, precision, eight = quantity("32768 token"), quantity("2 B/element"), quantity("8 accelerator")
+        >>> heads, latent = catalog.part("model", "llama-3.1-70b"), catalog.part("model", "deepseek-v3")
+        >>> [show(model.context_state(context, precision), "GB") for model in (heads, heads.shard(eight))]
+        ['10.7 GB', '1.34 GB']
+        >>> [show(model.context_state(context, precision), "GB") for model in (latent, latent.shard(eight))]
+        ['2.30 GB', '2.30 GB']
+        """
+        share = {
+            name: value / ranks.magnitude
+            for name in ("parameters", "active_parameters", "recurrent_state")
+            if (value := getattr(self, name)) is not None
+        }
+        return replace(self, **share, attention=tuple(kind.shard(ranks) for kind in self.attention))
 
     def token_operations(self, context):
         """Arithmetic of one decoded token: its weights, and attention over the context before it."""

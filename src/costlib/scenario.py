@@ -27,7 +27,7 @@ from costlib.model import Model
 from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, required, size
 from costlib.units import Quantity, maximum, show
 
-__all__ = ["REFERENCE", "VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load"]
+__all__ = ["REFERENCE", "VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load", "loads"]
 
 VARIABLE = "COSTLIB_SCENARIO"  # the environment variable that names a reader's file
 LARGEST_FILE = 2**20  # bytes; a scenario has some hundred
@@ -170,7 +170,7 @@ class Scenario:
         >>> show(case.sharing(case.workload.context))
         '8 accelerators'
         """
-        return max(self._ranks, key=lambda rank: self._held(context, *rank))[0].ranks
+        return max(self._shards, key=lambda shard: self._held(context, *shard))[0]
 
     def resident_sequences(self, context):
         """Contexts of so many tokens that the node holds at once, by the best of the sharings.
@@ -188,7 +188,7 @@ class Scenario:
         Notes
         -----
         By tensor parallelism within a copy and data parallelism between copies:
-        :func:`costlib.capacity.resident_on_node` with :meth:`rank_pool` and :class:`costlib.model.Rank`.
+        :func:`costlib.capacity.resident_on_node` with :meth:`rank_pool` and :meth:`costlib.model.Model.shard`.
 
         Examples
         --------
@@ -197,23 +197,26 @@ class Scenario:
         >>> show(case.resident_sequences(case.workload.context))
         '48 sequences'
         """
-        return functools.reduce(maximum, [self._held(context, *rank) for rank in self._ranks])
+        return functools.reduce(maximum, [self._held(context, *shard) for shard in self._shards])
 
-    def _held(self, context, rank, pool):
-        return capacity.resident_on_node(pool, rank.state(context), self.node.accelerators, rank.ranks)
+    def _held(self, context, ranks, model, pool):
+        state = model.context_state(context, self.precision.kv_cache)
+        return capacity.resident_on_node(pool, state, self.node.accelerators, ranks)
 
     @functools.cached_property
-    def _ranks(self):
-        """A rank of each sharing that may hold the most, with its memory for state; of all of the node if none fits.
+    def _shards(self):
+        """Of each sharing that may hold the most, how many share, and what one of them has: its shard, room for state.
+
+        If none fits, of all of the node.
 
         Fewer accelerators to a copy than store each byte once would keep the weights more often, and gain nothing.
         """
         found = []
         for ranks in self.sharings:
-            found.append((self.model.rank(self.precision.kv_cache, ranks), self.rank_pool(ranks)))
+            found.append((ranks, self.model.shard(ranks), self.rank_pool(ranks)))
             if all(kind.state_copies(ranks) == 1 for kind in self.model.attention):
                 break
-        return [(rank, pool) for rank, pool in found if pool.magnitude > 0] or found[:1]
+        return [(ranks, model, pool) for ranks, model, pool in found if pool.magnitude > 0] or found[:1]
 
 
 PARTS = {f.name: f.type for f in dataclasses.fields(Scenario) if f.name != "file"}
@@ -246,9 +249,41 @@ def load(path=None):
     '70.6 billion parameters'
     """
     path = path if path is not None else os.environ.get(VARIABLE) or REFERENCE
+    return _over_reference({} if path == REFERENCE else _table(_content(Path(path)), path), path)
+
+
+def loads(text, name):
+    """The reference scenario, with the text of a file laid over it.
+
+    Parameters
+    ----------
+    text : str
+        TOML.
+    name : str
+        What messages call the file.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    InputError
+        As :func:`load`.
+
+    Examples
+    --------
+    >>> loads('accelerator = "h200-sxm"', "mine.toml").accelerator.title
+    'NVIDIA H200 SXM 141 GB'
+    """
+    return _over_reference(_table(text.encode(errors="surrogatepass"), name), name)  # a half is no text of a file
+
+
+def _over_reference(table, path):
+    """The reference scenario with what a file holds laid over it, if a page can be computed from the two."""
     chosen = {}
-    for file in dict.fromkeys([REFERENCE, Path(path)]):
-        _lay_over(chosen, _table(file), file)
+    _lay_over(chosen, _table(_content(REFERENCE), REFERENCE), REFERENCE)
+    _lay_over(chosen, table, Path(path))
     scenario = Scenario(**chosen, file="" if path == REFERENCE else str(path))
     try:
         rate = scenario.peak_rate
@@ -264,17 +299,19 @@ def load(path=None):
     return scenario
 
 
-def _table(file):
+def _content(file):
     try:
         with file.open("rb") as opened:
-            content = opened.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise InputError(f"{file}: more than {LARGEST_FILE >> 20} MiB; wanted a scenario")
-        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n"))
-    except InputError:
-        raise
+            return opened.read(LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _table(content, file):
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"{file}: more than {LARGEST_FILE >> 20} MiB; wanted a scenario")
+    try:
+        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError:
         raise InputError(f"{file}: is not a text file; wanted TOML") from None
     except (ValueError, RecursionError) as error:  # also thousands of digits, or of brackets

@@ -157,8 +157,12 @@ def marked(printed):
 
 
 def main(given):
-    if given:
-        os.environ[VARIABLE] = os.pathsep.join(map(os.path.abspath, given))
+    paths = [os.path.abspath(file) for file in given]
+    for path in paths:
+        if os.pathsep in path:  # which stands between them
+            sys.exit(f"costlib: {path}: wanted a path without {os.pathsep!r}")
+    if paths:
+        os.environ[VARIABLE] = os.pathsep.join(paths)
     try:
         cases(scenario.load().file)
     except InputError as error:

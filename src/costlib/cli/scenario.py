@@ -39,6 +39,7 @@ def scenario(
     from costlib.model_config import Refused, read
     from costlib.model_config.precision import precision_of
     from costlib.model_config.scenario import scenario_file
+    from costlib.scenario import loads
 
     try:
         model = read(config, assume)
@@ -54,24 +55,7 @@ def scenario(
     except Refused as refused:
         answer = {"model": config, "scenario": None, "assumptions": list(assume), "refused": why(refused)}
         raise refusal(refused, answer, as_json) from None
-    _check_that_it_loads(file)
+    loads(file.text, "the scenario")  # what the loader would refuse is refused before anything is written
     answer = {"model": model.name, "scenario": file.tables, "remarks": list(file.remarks), "refused": None}
     text = json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n" if as_json else file.text
     write(text, output, over=False)
-
-
-def _check_that_it_loads(file):
-    """Refuse what the loader would refuse, before anything is written."""
-    import tempfile
-    from pathlib import Path
-
-    from costlib.scenario import load
-    from costlib.schema import InputError
-
-    with tempfile.TemporaryDirectory() as folder:
-        written = Path(folder, "scenario")
-        written.write_text(file.text, encoding="utf-8")
-        try:
-            load(written)
-        except InputError as error:
-            raise InputError(str(error).replace(str(written), "the scenario")) from None

@@ -44,7 +44,7 @@ ROWS = [
         "state-copies",
         "times that a copy's accelerators store each byte of state",
         None,
-        3,
+        4,
         "({stored}) / {own-context-state}",
     ),
     (
@@ -118,7 +118,7 @@ def derived(case):
     state = model.context_state(workload.context, precision.kv_cache)
     work, no_state = serving.token_operations(model.active), Quantity(0.0, "byte")
     ranks, size = case.sharing(workload.context), case.node.accelerators
-    on_rank = model.rank(precision.kv_cache, ranks).state(workload.context)
+    on_rank = model.shard(ranks).context_state(workload.context, precision.kv_cache)
     return {
         "ridge-point": roofline.ridge_point(case.peak_rate, bandwidth),
         "prefill-time": serving.prefill_time(model.active, case.peak_rate),
@@ -145,8 +145,9 @@ def _words(case):
 
     kinds = [(_entry(kind), _tokens(kind)) for kind in case.model.attention]
     recurrent = ["{model.recurrent_state}"] if case.model.recurrent_state else []
-    ranks = case.sharing(case.workload.context).magnitude
-    stored = [(_entry(kind, ranks), _tokens(kind)) for kind in case.model.attention]
+    ranks = case.sharing(case.workload.context)
+    copied = f"{ranks.magnitude:g} × " if ranks.magnitude > 1 else ""
+    stored = [(copied + _entry(kind), _tokens(kind)) for kind in case.model.shard(ranks).attention]
     return {
         "rate": f"{{accelerator.{RATES[case.precision.arithmetic]}}}",
         "active": "{model.active_parameters}" if case.model.active_parameters else "{model.parameters}",
@@ -157,16 +158,14 @@ def _words(case):
     }
 
 
-def _entry(kind, ranks=1.0):
-    """What a token leaves in layers of one kind, on all of so many accelerators that share them."""
-    from costlib.units import Quantity, show
+def _entry(kind):
+    """What a token leaves in layers of one kind."""
+    from costlib.units import show
 
-    each = Quantity(-(-kind.stored_heads.magnitude // ranks), "head")
-    copied = f"{ranks:g} × " if ranks > 1 else ""
-    kept = f"{show(each, digits=9)} × ({show(kind.key_dim, digits=9)} + {show(kind.value_dim, digits=9)})"
+    kept = f"{show(kind.kv_heads, digits=9)} × ({show(kind.key_dim, digits=9)} + {show(kind.value_dim, digits=9)})"
     if kind.latent_rank is not None:
         kept = f"({show(kind.latent_rank, digits=9)} + {show(kind.rope_dim, digits=9)})"
-    return f"{copied}{show(kind.layers, digits=9)} × {kept} × {{precision.kv_cache}}"
+    return f"{show(kind.layers, digits=9)} × {kept} × {{precision.kv_cache}}"
 
 
 def _tokens(kind):

@@ -19,14 +19,14 @@ class Rank:
     """One of so many accelerators that share every layer by tensor parallelism, and what it keeps of a session."""
 
     def __init__(self, model, context, precision, count):
-        self.count, self._model, self._precision = count, self._of(model, count), precision
+        self.count, self._model, self._precision = count, self._shard(model, count), precision
         self._context = int(context.m_as("token"))
         self._longest = min(model.context_limit or LONGEST, LONGEST)
         self.state = functools.cache(self.state)  # asked for again and again, by every accelerator
         self._reserved, self.assumptions, self._lacks = self._in_vllm(model, context)
 
     @staticmethod
-    def _of(model, count):
+    def _shard(model, count):
         """The model as a rank keeps it: its share of the heads, one at least, and its share of recurrent states."""
 
         def shared(kept, *fields):

@@ -266,7 +266,7 @@ def scenario_file(
     weights : Quantity [byte], optional
         Size of all weights.
     weight_precision : Quantity [byte/parameter], optional
-        Stored size of every weight; by default that of the format which the file declares, if it is known here.
+        Stored size of every weight; by default that of the format which the file declares.
     kv_precision : Quantity [byte/element], optional
         Stored size of an element of the cache; by default that of the format which the file declares.
 
@@ -277,7 +277,7 @@ def scenario_file(
     Raises
     ------
     Refused, InputError
-        As :func:`as_model`.
+        As :func:`as_model`; also if the file declares a quantisation, and the size of the weights is not given.
     """
     model = model_table(config)
     stored, remarks = _stored(config, weights, weight_precision)
@@ -290,7 +290,7 @@ def scenario_file(
         **({} if node is None else {"node": node}),
         "model": model,
         "precision": {**precision, "source": model["source"]},
-        **({"reserve": {"weights": precision["weights"], "source": model["source"]}} if stored else {}),
+        "reserve": {"weights": precision["weights"], "source": model["source"]},
         **({"workload": workload} if workload else {}),
     }
     said = [f"{model['title']}. What this file leaves out is as in the reference scenario.", *remarks, *shortened]
@@ -300,40 +300,35 @@ def scenario_file(
 
 
 def _stored(config, size, precision):
-    """Stored size of a weight, if it is known, and what to say of it."""
-    if size is None and precision is None and config.weights is None and config.weight_format is None:
-        return None, [f"Left out: the size of a weight, which the file does not declare; {LEFT}"]
-    try:
-        found = weights_of(config, size, precision)
-    except Refused as refused:
-        said = f"{refused.field} = {refused.given}, and how small it makes which is not known here"
-        return None, [f"Left out: the size of a weight; {said}; {LEFT}"]
+    """Stored size of a weight, and what to say of it."""
+    found = weights_of(config, size, precision)
     stored = found.precision or found.size / Quantity(float(config.parameters.total), "parameter")
     bits = show(stored.m_as("bit/parameter"), digits=5)
     if stored.m_as("bit/parameter") >= (widest := 2 * max(WIDTHS.values())):
-        if size is not None or precision is not None:
-            raise InputError(f"{config.name}: weights of {bits} bits each; wanted less than {widest} bits")
-        return None, [f"Left out: the size of a weight; no arithmetic of a scenario is as wide as {bits} bits; {LEFT}"]
+        raise InputError(
+            f"{config.name}: weights of {bits} bits each; wanted less than {widest} bits, "
+            "by --weight-precision or --weights"
+        )
     counted = f"{show(found.size, 'GB')} of weights, {found.source}: {bits} bits each on average"
     return stored, [f"Assumed: {text}" for text in found.assumptions] or [counted]
 
 
 WIDTHS = {arithmetic: int(arithmetic.removesuffix("-bit")) for arithmetic in RATES}
 ALMOST = 0.9
-LEFT = "set precision.weights and reserve.weights"
 
 
 def _precision(reference, card, stored, kv_cache):
     """The precisions of a scenario; another arithmetic where weights are too wide for it, or the card has no rate."""
-    bits = (stored or reference.weights).m_as("bit/parameter")
+    bits = stored.m_as("bit/parameter")
     had = [name for name, rate in RATES.items() if getattr(card, rate) is not None]
     # A mean that is almost twice as wide is that of such weights: files lack a tensor, or a reader rounded their size.
     able = next(filter(None, ([n for n in had if bits < part * 2 * WIDTHS[n]] for part in (ALMOST, 1))), [])
     arithmetic = reference.arithmetic if reference.arithmetic in able or not able else able[0]
-    chosen = {"weights": _typed(stored, "byte/parameter")} if stored else {}
-    if arithmetic != reference.arithmetic:
-        chosen["arithmetic"] = arithmetic
-    return {**chosen, "kv_cache": _typed(kv_cache, "byte/element")}
+    return {
+        "weights": _typed(stored, "byte/parameter"),
+        **({} if arithmetic == reference.arithmetic else {"arithmetic": arithmetic}),
+        "kv_cache": _typed(kv_cache, "byte/element"),
+    }
 
 
 def _workload(reference, context):

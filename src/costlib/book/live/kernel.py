@@ -8,7 +8,8 @@ import os
 from dataclasses import replace
 
 from costlib import scenario
-from costlib.book.live import absent, inputs, rendering
+from costlib.book.live import absent, fields, inputs, rendering
+from costlib.book.live.notices import notices
 from costlib.book.live.page import Page
 from costlib.book.live.running import Session, said
 from costlib.book.printed import printed
@@ -234,8 +235,8 @@ class Kernel:
                 "outputs": outputs,
                 "figures": [key for number in self.to_draw for key in self.own.cells.all[number].figures],
                 "scenario": inputs.scenario_text(self.given),
-                "stands": inputs.numbers(self.session.scenario),
-                "notices": inputs.notices(self.given, self.session.scenario),
+                "stands": fields.numbers(self.session.scenario),
+                "notices": notices(self.given, self.session.scenario),
                 "stays": stays,
                 "why": why,
                 "values_stay": self._unknown() | unprinted,

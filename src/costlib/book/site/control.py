@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
-from costlib.book.live import inputs
+from costlib.book.live.fields import FIELDS
 from costlib.book.site import assets
 from costlib.scenario import PARTS
 
@@ -29,7 +29,7 @@ def add(app, pagename, templatename, context, doctree):
         page=Path(pagename).name,
         live=context["pathto"]("_static/live/", resource=True),
         parts=" ".join(PARTS),
-        groups={name: list(fields) for name, fields in groupby(inputs.FIELDS, lambda field: field.group)},
+        groups={name: list(fields) for name, fields in groupby(FIELDS, lambda field: field.group)},
         without=app.config.costlib_without,
         labels={name: group.label for name, group in assets.GROUPS.items()},
     )

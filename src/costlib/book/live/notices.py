@@ -1,0 +1,97 @@
+"""What is worth a word of inputs that can be used: that nothing fits, or that one of two sizes was left behind."""
+
+from costlib.units import Quantity, show
+
+__all__ = ["notices"]
+
+READ, HELD = "precision.weights", "reserve.weights"  # the two sizes of a weight
+WHAT_FITS = (
+    *("model", "model.parameters", "accelerator", "accelerator.memory", "node", "node.accelerators"),
+    *("reserve.weights", "reserve.runtime"),
+)
+
+
+def notices(inputs, case):
+    """What the reader has to hear of inputs that can be used: a sentence for each field concerned.
+
+    Parameters
+    ----------
+    inputs : dict of str to str
+        The one that was set last, last.
+    case : Scenario
+        The one that they make.
+
+    Returns
+    -------
+    dict of str to str
+        Empty where there is nothing to say, as of the published inputs.
+    """
+    found = {}
+    for check in (_room, _not_told, _two_sizes, _call) if inputs else ():
+        if notice := check(inputs, case):
+            sentence, fields = notice
+            key = _set_last(inputs, fields)
+            found[key] = f"{found[key]} {sentence}" if key in found else sentence
+    return found
+
+
+def _set_last(inputs, fields):
+    """Which of these fields was set last; a part with a title of the reader's own was set as one."""
+    for key in reversed(inputs):
+        part = key.partition(".")[0]
+        field = part if f"{part}.title" in inputs else key
+        if field in fields:
+            return field
+    return fields[0]
+
+
+# Each returns a sentence and the fields that it concerns, or None.
+
+
+def _room(_inputs, case):
+    """Whether the node has no room for the model, or for one context."""
+    context, pool, memory = case.workload.context, case.state_pool, show(case.node_memory, "GB", 4)
+    size = show(case.reserve.weights, "B/parameter")
+    if pool.magnitude <= 0:
+        taken = show(case.node_memory - pool, "GB", 4)
+        return f"It does not fit: weights of {size} and runtime take {taken}, and the node has {memory}.", WHAT_FITS
+    if case.resident_sequences(context) >= Quantity(1, "sequence"):
+        return None
+    ranks = case.sharing(context)
+    stored = ranks.magnitude * case.model.shard(ranks).context_state(context, case.precision.kv_cache)
+    left = f"Weights of {size} and runtime leave {show(pool, 'GB')} of the node's {memory}"
+    takes = f"a context of {show(context, digits=9)} takes {show(stored, 'GB')} there"
+    return f"{left}; {takes}.", (*WHAT_FITS, "precision.kv_cache", "workload.context")
+
+
+def _not_told(inputs, case):
+    """Whether a model of the reader's own has weights of a size that nobody set."""
+    if "model.attention" not in inputs or READ in inputs or HELD in inputs:
+        return None
+    read, held = _sizes(case)
+    return f"Still as published: {read} as read, {held} in memory. The model's file does not tell.", [READ]
+
+
+def _two_sizes(inputs, case):
+    """Whether only one of the sizes of a weight was set, and the other is another."""
+    if (READ in inputs) == (HELD in inputs) or case.precision.weights == case.reserve.weights:
+        return None
+    read, held = _sizes(case)
+    if READ in inputs:
+        return f"In the node's memory a weight still takes {held}; set that as well if it shrinks there.", [READ]
+    return f"A step still reads {read}; set that as well if it reads what is held.", [HELD]
+
+
+def _sizes(case):
+    """A weight as it is read, and in memory."""
+    return [show(part.weights, "B/parameter") for part in (case.precision, case.reserve)]
+
+
+def _call(_inputs, case):
+    """Whether the example call is longer than a context."""
+    work = case.workload
+    if work.prompt + work.output <= work.context:
+        return None
+    prompt, output, context = (show(each, digits=9) for each in (work.prompt, work.output, work.context))
+    sentence = f"The call has a prompt of {prompt} and an output of {output}: more than the context of {context}."
+    return sentence, ("workload.prompt", "workload.output", "workload.context")
