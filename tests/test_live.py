@@ -582,7 +582,10 @@ REFUSED = [
     ({"accelerator.title": "Ours", "accelerator.memory": "96 GB", "accelerator.bandwidth": "4 TB/s"},
      "accelerator.bandwidth", "Ours has no 8-bit rate"),
     ({"accelerator.title": "<b>"}, "accelerator.title", "plain text"),
-    ({"model.active_parameters": "3 billion parameters"}, "model.active_parameters", "belong together"),
+    ({"model.active_parameters": "3 billion parameters"}, "model.active_parameters", "A model without experts"),
+    ({"workload.context": "1" * 5000}, "workload.context", f"'{'1' * 60}...'"),
+    ({"model.attention": "[" * 20_000}, "model.attention", "as a list of objects in JSON"),
+    ({"reserve.weights": "5"}, "reserve.weights", "in the node's memory, from"),
 ]  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def test_an_address_carries_them(file):
     [
         ("model.gguf", "GGUF", "wanted config.json, or the command costlib scenario"),
         ("config.json", "{", "is not JSON"),
-        ("config.json", "[1]", "a list; wanted the fields of a model"),
+        ("config.json", "[1]", "has no fields; wanted those of a model"),
         ("config.json", " " * (2**24 + 1), "more than 16 MiB"),
         (
             "config.json",

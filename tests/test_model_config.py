@@ -361,14 +361,19 @@ def test_an_assumption_has_a_name_and_a_value():
     "content, message",
     [
         (b'{"a":' * 70 + b"1" + b"}" * 70, "nested more than 60 deep"),
-        (b"", "is not JSON"),
-        (b"[1]", "a list; wanted the fields of a model"),
+        (b"", "is empty"),
+        (b"\xef\xbb\xbf \n", "is empty"),
+        (b"{", "is not JSON"),
+        (b"[1]", "has no fields; wanted those of a model"),
+        (b"null", "has no fields; wanted those of a model"),
+        (b"{}", "model_type is missing"),
         (b"\xff\xfe\x00", "is not text"),
         (b'{"a": 1, "a": 2}', "'a' stands twice"),
-        (b"[" * 100_000, "is not JSON"),
+        (b"[" * 100_000, "nested more than 60 deep"),
+        (b'{"a": "' + b"[" * 70 + b'\\"{", "b": "' + b"x" * 9, "is not JSON"),  # brackets of a text are none
         (b" " * (16 * 2**20 + 1), "more than 16 MiB"),
     ],
-    ids=["nested", "empty", "list", "binary", "twice", "deep", "large"],
+    ids=["nested", "empty", "blank", "begun", "list", "null", "no field", "binary", "twice", "deep", "text", "large"],
 )
 def test_a_file_that_is_no_configuration(tmp_path, content, message):
     file = tmp_path / "config.json"

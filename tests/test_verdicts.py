@@ -606,8 +606,36 @@ def the_node_beside_the_worked_card(seen):
     else:
         wanted = "not one" if ends[1] == 0 else f"{ends[1]:,.0f}"
         assert f"holds {ends[0]:,.0f} session{'s' * (ends[0] > 1)} of 4,096 tokens, and {wanted} of 262,144" in title
-    sessions = seen.rows("tab-five")[-1][-1]
+    *_, (row, _, longest) = seen.rows("tab-own-budget")
+    assert row == "Longest context that the memory holds"
+    if whole_context(case) and (found := re.fullmatch(LENGTH, longest)):
+        tokens = float(found[1].replace(",", ""))
+        assert any(holds_alone(case, tokens, ranks) for ranks in sharings(case)) or not tokens
+        assert not any(holds_alone(case, tokens + 1, ranks) for ranks in sharings(case))
+    first, *_, (_, _, _, sessions) = seen.rows("tab-five")
     assert numbers(f"^{NUMBER}, computed", sessions)[0] == seen.number("resident-trajectories")
+    assert_copies(seen, sessions)
+    token = seen.number("ref-bytes-per-token") / 1024
+    assert near(numbers(f"^{NUMBER} KiB", first[-1])[0], token) if token else first[-1].startswith("none")
+
+
+def whole_context(case):
+    """Whether a layer keeps the whole context."""
+    return any(kind.window is None for kind in case.model.attention)
+
+
+def holds_alone(case, tokens, ranks):
+    """Whether one copy of the model holds a context of so many tokens."""
+    return on_card(case, tokens, ranks) <= on_node(case, 1, ranks)[1] * (1 + 1e-12)
+
+
+def assert_copies(seen, text):
+    """A text says how often a node stores the state of a context, if it holds one and stores it more than once."""
+    copies = seen.number("state-copies")
+    again = holds_one(seen) and f"{copies:.3g}" != "1"
+    assert ("state" in text) == again
+    if again:
+        assert near(*numbers(f"{NUMBER} times", text), copies)
 
 
 @says("tab-levers")
@@ -717,6 +745,7 @@ def what_a_sheet_says(seen):
     assert (seen["worksheet-token"] == "nothing once its windows are full") == (growth == 0)
     if growth:
         assert near(numbers(f"^{NUMBER} kB$", seen["worksheet-token"])[0], growth / 1e3)
+    assert_copies(seen, seen.tables["tab-worksheet"]["caption"].rpartition("the most")[2])
     words = f"{held:,.0f} session{'s' * (held > 1)}" if held else "not one session"
     assert seen["worksheet-sessions"] == f"{words} of that cap"
     room, text = seen.number("ref-node-pool") > 0, seen["worksheet-cap-sessions"]
@@ -731,13 +760,14 @@ def what_a_sheet_says(seen):
 def whether_the_cap_is_at_work(seen):
     p99, cap, text = seen.number("worksheet-p99"), seen.number("worksheet-cap"), seen["worksheet-verdict"]
     assert ("grow beyond the cap" in text) == (p99 > cap)
-    assert ("stops few" in text) == (0.8 * cap <= p99 <= cap)
+    met, half, twice = numbers(f"^{NUMBER} %; half of it {NUMBER} %, twice {NUMBER} %$", seen["worksheet-cap-met"])
+    assert ("stops few" in text) == (0.8 * cap <= p99 <= cap and met > 0)
+    assert ("stops none of the week's" in text) == (0.8 * cap <= p99 <= cap and met == 0)
     assert ("never come" in text) == (p99 <= 0.1 * cap)
     assert ("few sessions come near it" in text) == (0.1 * cap < p99 < 0.8 * cap)
     assert ("leave no memory for sessions" in text) == (seen.number("ref-node-pool") <= 0)
     if p99 <= cap:
         assert near(*numbers(f"^That is {NUMBER} %", text), 100 * p99 / cap)
-    met, half, twice = numbers(f"^{NUMBER} %; half of it {NUMBER} %, twice {NUMBER} %$", seen["worksheet-cap-met"])
     assert half >= met >= twice
 
 

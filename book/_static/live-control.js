@@ -17,16 +17,22 @@ export function controlOf(control, on) {
   const back = bar.querySelector(".hardware-back");
   const summary = control.querySelector("summary");
   let typing, announcing, counting;
+  let writing = null; // the field whose text does not count yet
   let step = true; // whether the next change is a step of its own in the history
 
   const want = (field) => {
-    clearTimeout(typing);
+    settle();
     on.want(field.name, field.value.trim(), step);
     step = false;
   };
+  function settle() {
+    clearTimeout(typing);
+    writing = null;
+  }
   form.addEventListener("input", ({ target }) => {
     if (!target.name) return;
-    clearTimeout(typing);
+    settle();
+    writing = target;
     typing = setTimeout(want, target.matches("select") ? 0 : TYPING, target);
   });
   form.addEventListener("change", ({ target }) => {
@@ -40,7 +46,7 @@ export function controlOf(control, on) {
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    clearTimeout(typing);
+    settle();
     on.compute();
   });
   form.addEventListener("reset", (event) => {
@@ -73,7 +79,7 @@ export function controlOf(control, on) {
   function offerOwn(inputs) {
     form.querySelector(".hardware-own")?.remove();
     if (inputs.model || !inputs["model.attention"]) return;
-    const option = new Option(inputs["model.title"], "own", false, true);
+    const option = new Option(inputs["model.title"] ?? "Your own", "own", false, true);
     option.className = "hardware-own";
     form.elements.model.prepend(option);
   }
@@ -88,11 +94,12 @@ export function controlOf(control, on) {
       announcing = setTimeout(say, 500, text);
     },
 
-    /** Show these inputs in the fields, but for the one that is being typed in. */
-    fill(inputs) {
-      clearTimeout(typing);
+    /** Show these inputs in the fields; where they are not the reader's last word, but for the one being typed in. */
+    fill(inputs, { beside = false } = {}) {
+      if (!beside) settle();
       step = true;
       for (const field of fields) {
+        if (field === writing) continue;
         const text = inputs[field.name] ?? "";
         if (field.value.trim() !== text) field.value = text;
       }
@@ -123,10 +130,10 @@ export function controlOf(control, on) {
     /** Say beside each field what the reader has to hear, though it can be computed. */
     notices: (found) => tell("notice", found),
 
-    /** What is on its way, and how far; nothing where nothing is. */
+    /** What is on its way, and how far; nothing where nothing is. Says whether the status still speaks of it. */
     loading(label, bytes, total) {
       progress.hidden = !label;
-      if (!label) return;
+      if (!label) return Boolean(status.textContent) && status.textContent === status.dataset.label;
       if (total) Object.assign(progress, { max: total, value: bytes });
       else progress.removeAttribute("value");
       progress.setAttribute("aria-label", label);

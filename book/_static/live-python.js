@@ -10,7 +10,7 @@ const BEGINNING = `
   onmessage = (event) => early.push(event);
   import(${JSON.stringify(new URL("live-worker.js", import.meta.url).href)}).then(
     () => early.forEach((event) => onmessage(event)),
-    () => postMessage({ kind: "broken", text: "${CANNOT}" }),
+    () => postMessage({ kind: "broken", text: "Python could not be loaded" }),
   );`;
 const SOURCE = URL.createObjectURL(new Blob([BEGINNING], { type: "text/javascript" }));
 

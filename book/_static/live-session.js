@@ -194,7 +194,7 @@ export function begin({ details, control, cells, dials }) {
     model({ inputs }, wish) {
       if (!isWanted(wish)) return;
       wanted = { ...without("model"), ...inputs };
-      control.fill(wanted);
+      control.fill(wanted, { beside: true });
       compute();
     },
     numbers(message, wish) {
@@ -227,7 +227,7 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function refuse(problems) {
-    const others = control.problems(problems).map(([key, text]) => `${key}: ${text}`);
+    const others = control.problems(problems).map(([key, text]) => `${key}: ${text}.`);
     dials.settle(standing);
     refusal = ["These inputs are not computed, and the page stays as it was.", ...others, ""].join(" ");
     control.say(describesPage());
@@ -274,7 +274,8 @@ export function begin({ details, control, cells, dials }) {
     told[message.kind]?.(message);
     if (wish && !wish.silent) answers[message.kind]?.(message, wish);
     if (message.kind === "answered" && !long) endCount();
-    if (!["loading", "starting"].includes(message.kind)) control.loading("");
+    const over = !["loading", "starting"].includes(message.kind) && control.loading("");
+    if (over && !python.busy) control.conclude(describesPage()); // also where nobody waits for it any more
     watch();
     update();
   }

@@ -635,7 +635,7 @@ def break_even_bandwidth(state, recompute_time):
 def break_even_wait(node_time, state, pool):
     r"""Length of a wait at which holding a context's state costs as much of a node as getting it back.
 
-    .. math:: t^* = T_{node} \, M_{dynamic} / M_{KV}(T)
+    .. math:: T_{wait} = T_{node} \, M_{dynamic} / M_{KV}(T)
 
     Parameters
     ----------

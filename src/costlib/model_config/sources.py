@@ -131,13 +131,14 @@ def read_table(table, where, assume=(), name=None):
         As :func:`read`.
     """
     if not isinstance(table, dict):
-        raise InputError(f"{where}: a {type(table).__name__}; wanted the fields of a model, in braces")
+        raise InputError(f"{where}: has no fields; wanted those of a model, in braces")
     text = unnested(table, where)
     before = dict(text)
     assumed = [assume_field(text, item) for item in assume]
     model_type = text.get("model_type")
     if not isinstance(model_type, str) or not model_type:
-        raise InputError(f"{where}: model_type = {model_type!r}; wanted the name of an architecture")
+        said = "is missing" if model_type is None else f"= {model_type!r}"
+        raise InputError(f"{where}: model_type {said}; wanted the name of an architecture")
     if model_type not in FAMILIES:
         close = nearest(model_type, FAMILIES).partition("Valid")[0]
         raise Refused(
@@ -400,33 +401,33 @@ def parsed(content, where):
     if len(content) > LARGEST_FILE:
         raise InputError(f"{where}: more than {LARGEST_FILE >> 20} MiB; wanted a model's config.json")
     try:
-        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=lambda pairs: _unique(pairs, where))
-        if content.count(b"{") + content.count(b"[") > DEEPEST and _depth(found) > DEEPEST:
-            raise InputError(f"{where}: is nested more than {DEEPEST} deep; wanted a model's config.json")
-        return found
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{where}: is not text; wanted a model's config.json, or a file that ends in .gguf") from None
+    if not text.strip():
+        raise InputError(f"{where}: is empty; wanted a model's config.json")
+    if _is_deep(text):
+        raise InputError(f"{where}: is nested more than {DEEPEST} deep; wanted a model's config.json")
+    try:
+        return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, where))
     except InputError:
         raise
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"{where}: is not JSON: {error}") from None
 
 
 DEEPEST = 60
+BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # and whole texts, whose brackets are none
 
 
-def _depth(found):
-    """How deep tables and lists are nested."""
-    depth, level = 0, [found]
-    while level:
-        depth += 1
-        level = [
-            inner
-            for thing in level
-            if isinstance(thing, dict | list)
-            for inner in (thing.values() if isinstance(thing, dict) else thing)
-        ]
-    return depth
+def _is_deep(text):
+    """Whether lists and tables are nested too deep; seen before they are read, which would end Python in a browser."""
+    level = 0
+    for bracket in BRACKETS.finditer(text) if text.count("{") + text.count("[") > DEEPEST else ():
+        level += {"[": 1, "{": 1, "]": -1, "}": -1}.get(bracket[0], 0)
+        if level > DEEPEST:
+            return True
+    return False
 
 
 def _unique(pairs, where):

@@ -64,9 +64,11 @@ def _value(key, text):
     """
     if "parts" not in schema(key):
         return text
+    from costlib.model_config.sources import parsed
+
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = parsed(text.encode(), key)
+    except InputError:
         found = None
     plain = isinstance(found, list) and all(isinstance(one, dict) and _is_plain(one) for one in found)
     if not found or not plain:
@@ -200,11 +202,22 @@ def _together(inputs):
     return None
 
 
+# What a message says to do with a file, and what the control has for it.
+HERE = {
+    "; set [precision] arithmetic": "; choose another arithmetic, or enter that rate",
+    "active_parameters, experts and experts_per_token belong together; not all are given": (
+        "a model without experts passes all its parameters; one with experts is in the list, or in its config.json"
+    ),
+}
+
+
 def _sentence(message, key):
     """A message of the loader without what stands beside it: the file, the field."""
     message = re.sub(rf"^({re.escape(FILE)})?:? *", "", message)
     part, _, name = key.partition(".")
     message = re.sub(rf"^(\[{re.escape(part)}\]:? *)?({re.escape(name or part)}( = |: ))?", "", message.strip())
     message = re.sub(r"^('[^']*'); wanted", r"given \1; wanted", message)
-    message = message.replace("; set [precision] arithmetic", "; choose another arithmetic, or enter that rate")
+    message = re.sub(r"(?<!\S)'([^']{60})[^']{4,}'(?!\w)", r"'\1...'", message)  # what was given may be a page long
+    for said, here in HERE.items():
+        message = message.replace(said, here)
     return message[:1].upper() + message[1:]

@@ -51,14 +51,15 @@ def _set_last(inputs, fields):
 def _room(_inputs, case):
     """Whether the node has no room for the model, or for one context."""
     context, pool, memory = case.workload.context, case.state_pool, show(case.node_memory, "GB", 4)
+    size = show(case.reserve.weights, "B/parameter")
     if pool.magnitude <= 0:
         taken = show(case.node_memory - pool, "GB", 4)
-        return f"It does not fit: weights and runtime take {taken}, and the node has {memory}.", WHAT_FITS
+        return f"It does not fit: weights of {size} and runtime take {taken}, and the node has {memory}.", WHAT_FITS
     if case.resident_sequences(context) >= Quantity(1, "sequence"):
         return None
     ranks = case.sharing(context)
     stored = ranks.magnitude * case.model.shard(ranks).context_state(context, case.precision.kv_cache)
-    left = f"Weights and runtime leave {show(pool, 'GB')} of the node's {memory}"
+    left = f"Weights of {size} and runtime leave {show(pool, 'GB')} of the node's {memory}"
     takes = f"a context of {show(context, digits=9)} takes {show(stored, 'GB')} there"
     return f"{left}; {takes}.", (*WHAT_FITS, "precision.kv_cache", "workload.context")
 
