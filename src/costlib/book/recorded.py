@@ -2,6 +2,8 @@
 
 The week does not depend on the scenario, so a page that reads the record follows a change of hardware as one does
 that reads the week. The record is written by ``python -m costlib.book.recorded book/worksheet.md``.
+
+:func:`cells_run` runs a page for what is recorded of it, here and in :mod:`costlib.book.postgres`.
 """
 
 import contextlib
