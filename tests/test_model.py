@@ -274,6 +274,11 @@ def test_heads_divide_and_an_accelerator_keeps_at_least_one(number, heads):
     assert DENSE.shard(accelerators(number)).bytes_per_token(PRECISION).magnitude == 40_960 * heads
 
 
+def test_an_accelerator_has_its_part_of_the_weights():
+    eighth = MIXTRAL.shard(accelerators(8))
+    assert (8 * eighth.parameters, 8 * eighth.active) == (MIXTRAL.parameters, MIXTRAL.active)
+
+
 def test_a_latent_stands_whole_on_each():
     assert {on_each(LATENT, number) for number in (1, 2, 8, 72)} == {32768 * 70_272}
 

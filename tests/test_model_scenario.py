@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_model_config import LLAMA
 
 from costlib import catalog, load
 from costlib.book import FILES
@@ -26,14 +27,6 @@ CONFIGS = sorted((FILES / "configs").glob("*.json"))
 EIGHT_BITS = quantity("1 byte/parameter")
 BUILT = json.loads((Path(__file__).parent / "parameters-built.json").read_text())["families"]
 PUBLISHED = json.loads((Path(__file__).parent / "parameters-published.json").read_text())
-LLAMA = {
-    "model_type": "llama",
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "hidden_size": 4096,
-    "dtype": "bfloat16",
-}
 # The catalog's names of published models whose configurations the tests have.
 CATALOGUED = {
     "meta-llama/Meta-Llama-3.1-8B": "llama-3.1-8b",

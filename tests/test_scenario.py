@@ -151,7 +151,7 @@ def test_a_title_given_is_the_title(overlay):
 
 def test_a_title_does_not_claim_what_was_changed(overlay):
     for part in ("precision", "reserve"):
-        assert getattr(load(), part).title_changed == getattr(load(), part).title
+        assert getattr(load(), part).changed_title == getattr(load(), part).title
     precision = '[precision]\nweights = "4.25 bit/parameter"\nactivations = "1 byte/element"'
     assert overlay(precision).precision.title == (
         "4.25-bit weights, 8-bit arithmetic, 16-bit KV cache, 8-bit activations"

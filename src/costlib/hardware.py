@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from costlib.schema import InputError, Part, size
 from costlib.units import Quantity, show
 
-__all__ = ["RATES", "Accelerator", "Link", "Node", "Price"]
+__all__ = ["RATES", "WIDTHS", "Accelerator", "Link", "Node", "Price"]
 
-RATES = {"16-bit": "rate_16bit", "8-bit": "rate_8bit", "4-bit": "rate_4bit"}
+RATES = {"16-bit": "rate_16bit", "8-bit": "rate_8bit", "4-bit": "rate_4bit"}  # by arithmetic, the widest first
+WIDTHS = {"16-bit": 16, "8-bit": 8, "4-bit": 4}  # bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,11 +21,16 @@ class Accelerator(Part):
     rate_8bit: Quantity | None = size("operation/second", "0.1 Top/s", "100 Pop/s", "dense 8-bit rate", optional=True)
     rate_4bit: Quantity | None = size("operation/second", "0.1 Top/s", "100 Pop/s", "dense 4-bit rate", optional=True)
 
+    @property
+    def arithmetics(self):
+        """The precisions that it has a rate for, the widest first."""
+        return [name for name, rate in RATES.items() if getattr(self, rate) is not None]
+
     def peak_rate(self, arithmetic):
         """Dense rate at the precision computed in: '16-bit', '8-bit' or '4-bit'."""
         rate = getattr(self, RATES[arithmetic])
         if rate is None:
-            has = ", ".join(name for name, f in RATES.items() if getattr(self, f) is not None) or "none"
+            has = ", ".join(self.arithmetics) or "none"
             raise InputError(f"{self.title} has no {arithmetic} rate in the catalog; it has {has}")
         return rate
 
@@ -46,7 +52,7 @@ class Node(Part):
     host_link: str
 
     @property
-    def title_changed(self):
+    def changed_title(self):
         """Its title says how many accelerators it has, and over what: so does this."""
         return f"{show(self.accelerators, digits=9)} on {self.link}, {self.host_link} to the host"
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from costlib import capacity, catalog, serving
-from costlib.hardware import RATES, Accelerator, Link, Node
+from costlib.hardware import RATES, WIDTHS, Accelerator, Link, Node
 from costlib.model import Model
 from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, required, size
 from costlib.units import Quantity, maximum, show
@@ -44,14 +44,14 @@ class Precision(Part):
     arithmetic: str = choice(RATES, "precision computed in")
 
     def __post_init__(self):
-        stored, computed = self.weights.m_as("bit/parameter"), int(self.arithmetic.removesuffix("-bit"))
+        stored, computed = self.weights.m_as("bit/parameter"), WIDTHS[self.arithmetic]
         if stored >= 2 * computed:  # scales beside the weights may take half a bit more
             raise ValueError(
                 f"arithmetic = {self.arithmetic!r} is narrower than weights of {stored:g} bits; wanted one as wide"
             )
 
     @property
-    def title_changed(self):
+    def changed_title(self):
         """Its values: a title that says others would be wrong."""
         weights, arithmetic = f"{_bits(self.weights, 'parameter')} weights", f"{self.arithmetic} arithmetic"
         if weights.startswith(f"{self.arithmetic} "):
@@ -70,7 +70,7 @@ class Reserve(Part):
     runtime: Quantity = size("byte", "0 B", "10 TB", "runtime, activations and fragments")
 
     @property
-    def title_changed(self):
+    def changed_title(self):
         """Its values, as of a precision."""
         return f"{_bits(self.weights, 'parameter')} weights and {show(self.runtime, 'GB')} for the runtime"
 
@@ -357,7 +357,7 @@ def _part(name, current, given, file):
     try:
         changed = dataclasses.replace(current, **values, origin={**current.origin, **origin})
         same = "title" in values or changed == current
-        return changed if same else dataclasses.replace(changed, title=changed.title_changed)
+        return changed if same else dataclasses.replace(changed, title=changed.changed_title)
     except ValueError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -39,7 +39,7 @@ class Part:
     origin: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def title_changed(self):
+    def changed_title(self):
         """What to call it once values of it were changed: by its name, and that they were."""
         return self.title.removesuffix(", changed") + ", changed"
 

@@ -5,9 +5,7 @@ returns what was recorded instead, and :func:`provenance` says so. The record
 is written by ``python -m costlib.book.postgres book/transactions.md``.
 """
 
-import contextlib
 import datetime
-import io
 import json
 import re
 import shutil
@@ -18,6 +16,8 @@ import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+
+from costlib.book.recorded import cells_run
 
 __all__ = ["RECORD", "Server", "Unavailable", "WalRecord", "observed", "provenance", "record"]
 
@@ -235,13 +235,8 @@ def record(page):
     dict
         The observations, by the name of the experiment; the server's version among them.
     """
-    import jupytext
-
-    names = {}
-    with contextlib.redirect_stdout(io.StringIO()):  # what it displays is for a page
-        for cell in jupytext.read(page, fmt="md:myst").cells:
-            if cell.cell_type == "code":
-                exec(compile(cell.source, str(page), "exec"), names)
+    for _ in cells_run(page):
+        pass
     return dict(_live)
 
 

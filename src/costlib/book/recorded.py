@@ -2,6 +2,8 @@
 
 The week does not depend on the scenario, so a page that reads the record follows a change of hardware as one does
 that reads the week. The record is written by ``python -m costlib.book.recorded book/worksheet.md``.
+
+:func:`cells_run` runs a page for what is recorded of it, here and in :mod:`costlib.book.postgres`.
 """
 
 import contextlib
@@ -15,7 +17,7 @@ from pathlib import Path
 from costlib.book.live import absent
 from costlib.units import Quantity
 
-__all__ = ["RECORD", "observed", "plain", "record"]
+__all__ = ["RECORD", "cells_run", "observed", "plain", "record"]
 
 RECORD = Path(__file__).with_name("week-recorded.json")
 
@@ -100,14 +102,23 @@ def record(page):
     dict
         What it observes, as JSON has it.
     """
+    before = len(_live)
+    for _ in cells_run(page):
+        if len(_live) > before:
+            break
+    return plain(_live.pop())
+
+
+def cells_run(page):
+    """Run the code cells of a page, without what they display, one each time that the next is asked for."""
     import jupytext
 
-    names, before = {}, len(_live)
-    with contextlib.redirect_stdout(io.StringIO()):  # what it displays is for a page
-        for cell in jupytext.read(page, fmt="md:myst").cells:
-            if cell.cell_type == "code" and len(_live) == before:
+    names = {}
+    for cell in jupytext.read(page, fmt="md:myst").cells:
+        if cell.cell_type == "code":
+            with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(cell.source, str(page), "exec"), names)
-    return plain(_live.pop())
+            yield
 
 
 def main():

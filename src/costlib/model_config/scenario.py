@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import tomli_w
 
 from costlib import catalog, scenario
-from costlib.hardware import RATES
+from costlib.hardware import WIDTHS
 from costlib.model import Model
 from costlib.model_config.fields import WIDTH, Inexpressible, Refused
 from costlib.model_config.parameter_blocks import HIDDEN, Sizes
@@ -34,6 +34,7 @@ COMPUTED_OTHERWISE = {
     "zamba": "its attending layers are one block of weights, which a token passes several times",
     "zamba2": "its attending layers are a few blocks of weights, each of which a token passes several times",
 }
+ALMOST = 0.9  # of twice the width of an arithmetic
 FEED_FORWARD_ALONE = ("nemotron_h", "nemotron_h_moe", "nemotron-nas", "deci")  # architectures with such layers
 
 
@@ -313,16 +314,12 @@ def _stored(config, size, precision):
     return stored, [f"Assumed: {text}" for text in found.assumptions] or [counted]
 
 
-WIDTHS = {arithmetic: int(arithmetic.removesuffix("-bit")) for arithmetic in RATES}
-ALMOST = 0.9
-
-
 def _precision(reference, card, stored, kv_cache):
     """The precisions of a scenario; another arithmetic where weights are too wide for it, or the card has no rate."""
     bits = stored.m_as("bit/parameter")
-    had = [name for name, rate in RATES.items() if getattr(card, rate) is not None]
+    able = [name for name in card.arithmetics if bits < 2 * WIDTHS[name]]
     # A mean that is almost twice as wide is that of such weights: files lack a tensor, or a reader rounded their size.
-    able = next(filter(None, ([n for n in had if bits < part * 2 * WIDTHS[n]] for part in (ALMOST, 1))), [])
+    able = [name for name in able if bits < ALMOST * 2 * WIDTHS[name]] or able
     arithmetic = reference.arithmetic if reference.arithmetic in able or not able else able[0]
     return {
         "weights": _typed(stored, "byte/parameter"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from costlib import cost, serving
-from costlib.hardware import RATES, Price
+from costlib.hardware import WIDTHS, Price
 from costlib.schema import Origin
 from costlib.units import Quantity
 from costlib.worksheet.memory import NEEDS, Cards
@@ -348,13 +348,10 @@ def _known(function, *arguments):
 
 def _arithmetic(stored, accelerator):
     """The narrowest arithmetic that the accelerator has and that is no narrower than the weights."""
-    known = sorted(
-        (int(name.removesuffix("-bit")), name)
-        for name, field in RATES.items()
-        if getattr(accelerator, field) is not None
-    )
+    known = accelerator.arithmetics
     bits = stored.m_as("bit/parameter") / 2  # scales, and what is not quantised, may take nearly as much again
-    return next((name for width, name in known if width > bits), known[-1][1] if known else None)
+    wide_enough = [name for name in known if WIDTHS[name] > bits]
+    return wide_enough[-1] if wide_enough else next(iter(known), None)
 
 
 def _attention(model, context):

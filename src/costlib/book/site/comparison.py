@@ -43,8 +43,8 @@ class Comparison(SphinxDirective):
         self.stated = rows(Path(self.env.srcdir) / STATED)
         sources = [source for document in self.env.external_site_map if (source := self.read(document))]
         book = {"pages": {source.page: {"cells": source.cells} for source in sources}}
-        columns = _values(book, {"reference": None} | comparison.files(costlib.load().file))
-        stating = {record["page"] for record in columns["reference"].values()}
+        columns = _values(book, {comparison.FIRST: None} | comparison.files(costlib.load().file))
+        stating = {record["page"] for record in columns[comparison.FIRST].values()}
         return [self.table(source, columns) for source in sources if source.page in stating]
 
     def read(self, document):
@@ -58,7 +58,7 @@ class Comparison(SphinxDirective):
 
     def table(self, source, columns):
         """All values of a page."""
-        keys = [key for key, record in columns["reference"].items() if record["page"] == source.page]
+        keys = [key for key, record in columns[comparison.FIRST].items() if record["page"] == source.page]
         printed = {key: [column.get(key, {}).get("printed", "–") for column in columns.values()] for key in keys}
         differ = sum(len(set(texts)) > 1 for texts in printed.values())
         body = [[self.link(source.document, key), *map(nodes.Text, texts)] for key, texts in printed.items()]
