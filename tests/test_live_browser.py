@@ -465,6 +465,7 @@ def test_a_card_of_ones_own_is_entered_and_goes_where_another_is_chosen(reader):
     assert reader.page.locator("[name='accelerator.bandwidth']").input_value() == ""
 
 
+DEEPSEEK = FILES / "configs/deepseek-ai--DeepSeek-V3.json"
 MIXTRAL = FILES / "configs" / "mistralai--Mixtral-8x7B-v0.1.json"
 CHOSEN = "(select) => select.selectedOptions[0].text"
 
@@ -479,7 +480,10 @@ def test_the_file_of_a_model_is_read_in_the_browser_and_named_by_its_title(conte
     reader.settled()
     title = model.evaluate(CHOSEN)
     assert title == "mistralai/Mixtral-8x7B-v0.1"
-    expect(page.locator("#hardware > summary")).to_have_text(f"Change the hardware. Yours: {title}")
+    expect(page.locator("#hardware > summary")).to_have_text(
+        f"Change the hardware. Yours: {title}, weights as read 2 byte/parameter, arithmetic 16-bit, "
+        "weights in memory 2 byte/parameter"
+    )
     assert not [url for url in page.asked if "Mixtral" in url]
     with page.expect_download() as download:
         page.locator(".hardware-file").click()
@@ -503,6 +507,16 @@ def test_the_file_of_a_model_is_read_in_the_browser_and_named_by_its_title(conte
     reader.settled()
     assert page.url.endswith("?model=qwen3-8b") and not page.locator(".hardware-own").count()
     page.close()
+
+
+def test_a_file_takes_the_weights_of_the_file_before_it_along(reader):
+    field = reader.page.locator("[name='precision.weights']")
+    reader.show_control()
+    reader.page.locator("#model-file").set_input_files(MIXTRAL)
+    expect(field).to_have_value("2 byte/parameter")
+    reader.page.locator("#model-file").set_input_files(DEEPSEEK)
+    expect(reader.page.locator("#notice-precision\\.weights")).to_contain_text("does not say what a weight takes")
+    expect(field).to_have_value("")
 
 
 def test_from_the_model_of_a_file_one_goes_back_to_the_published(reader):

@@ -565,8 +565,8 @@ def a_column_of_yours(seen):
 @says("node-sessions-verdict", "own-sessions-verdict", "data-parallel-verdict", "tab-node-sessions")
 def how_many_sessions(seen):
     case, text, own = seen.case, seen["node-sessions-verdict"], seen["own-sessions-verdict"]
-    cards = int(case.node.accelerators.magnitude)
-    held = {ranks: on_node(case, 32_768, ranks) for ranks in sharings(case)}
+    cards, cap = int(case.node.accelerators.magnitude), case.workload.context.m_as("token")
+    held = {ranks: on_node(case, cap, ranks) for ranks in sharings(case)}
     most = max(sessions for sessions, _ in held.values())
     for (ranks, copies, pool, _, sessions), (count, (right, left)) in zip(
         seen.rows("tab-node-sessions"), held.items(), strict=True
@@ -578,8 +578,8 @@ def how_many_sessions(seen):
     if most and cards > 1:
         ranks, sessions = numbers(rf"fit with {NUMBER} cards? a copy: {NUMBER}\.", text)
         assert held[int(ranks)][0] == sessions == most
-    assert ("has to pad them" in text) == bool(most and padded(case, sharing(case, 32_768)[1]))
-    undivided = max(seen.number("ref-node-pool", "byte") / in_plain(case).state(32_768), 0) // 1
+    assert ("has to pad them" in text) == bool(most and padded(case, sharing(case, cap)[1]))
+    undivided = max(seen.number("ref-node-pool", "byte") / in_plain(case).state(cap), 0) // 1
     assert ("Were weights and state each held once" in text) == (undivided > most)
     latent, apart = case.model.whole_context.latent_rank is not None, seen["data-parallel-verdict"]
     assert ("has no latent" in apart) == (not latent)
@@ -589,13 +589,14 @@ def how_many_sessions(seen):
     assert own == ("has no room for the model at all" if not room else own)
     if room:
         assert own.startswith("holds not one of" if not most else f"holds {most:,.0f} session")
+        assert own.endswith(f" of {case.workload.context.m_as('token'):,.9g} tokens") or cap == 1
 
 
 @says("tab-own-budget", "tab-five", "fig-own-sessions")
 def the_node_beside_the_worked_card(seen):
     case = seen.case
     (best,) = numbers(f"{NUMBER} cards? a copy", seen.tables["tab-own-budget"]["caption"])
-    assert best == sharing(case, 32_768)[1]
+    assert best == sharing(case, case.workload.context.m_as("token"))[1]
     for row in seen.rows("tab-own-budget"):
         if found := re.fullmatch(f"Sessions of {LENGTH}", row[0]):
             assert float(row[2].replace(",", "")) == sharing(case, float(found[1].replace(",", "")))[0]

@@ -6,6 +6,7 @@ import { Python } from "./live-python.js";
 import { tips } from "./live-tips.js";
 
 const LARGEST_FILE = 2 ** 24; // bytes; a file of weights is not even opened
+const STORED = ["precision.weights", "precision.arithmetic", "reserve.weights"]; // what a model's own file says beside
 
 export function begin({ details, control, cells, dials }) {
   let wanted = {}; // what the reader wants to see
@@ -38,7 +39,8 @@ export function begin({ details, control, cells, dials }) {
 
   /** What is wanted but for one input; a part, chosen anew, brings its own values. */
   function without(key) {
-    const goes = (name) => name === key || (!key.includes(".") && name.startsWith(`${key}.`));
+    const stored = key === "model" && wanted["model.attention"] ? STORED : [];
+    const goes = (name) => name === key || (!key.includes(".") && name.startsWith(`${key}.`)) || stored.includes(name);
     return Object.fromEntries(Object.entries(wanted).filter(([name]) => !goes(name)));
   }
 

@@ -199,6 +199,20 @@ class Scenario:
         """
         return functools.reduce(maximum, [self._held(context, *shard) for shard in self._shards])
 
+    def shortage(self, context):
+        """Why the node holds no context of so many tokens, in a sentence; empty where it holds one."""
+        pool, memory = self.state_pool, show(self.node_memory, "GB", 4)
+        size = show(self.reserve.weights, "B/parameter")
+        if pool.magnitude <= 0:
+            taken = show(self.node_memory - pool, "GB", 4)
+            return f"It does not fit: weights of {size} and runtime take {taken}, and the node has {memory}."
+        if self.resident_sequences(context).magnitude:
+            return ""
+        ranks = self.sharing(context)
+        stored = ranks.magnitude * self.model.shard(ranks).context_state(context, self.precision.kv_cache)
+        left = f"Weights of {size} and runtime leave {show(pool, 'GB')} of the node's {memory}"
+        return f"{left}; a context of {show(context, digits=9)} takes {show(stored, 'GB')} there."
+
     def _held(self, context, ranks, model, pool):
         state = model.context_state(context, self.precision.kv_cache)
         return capacity.resident_on_node(pool, state, self.node.accelerators, ranks)

@@ -101,9 +101,23 @@ def show(
     if as_json:
         return print_json(_plain(case, values))
     blocks = [_parts(case), _explained(case, values) if explain else _table(values)]
-    if values["node-pool"].magnitude < 0:
-        blocks.append("The node has no room for this model.")
-    return print_text(blocks)
+    return print_text(blocks + list(_remarks(case, values)))
+
+
+def _remarks(case, values):
+    """Why nothing fits, or what keeps more from fitting."""
+    from costlib import capacity
+    from costlib.units import show
+
+    context = case.workload.context
+    if short := case.shortage(context):
+        yield f"{short} [reserve] says what weights and runtime take."
+    elif values["state-copies"].m_as("") > 1:
+        once = capacity.resident_sequences(case.state_pool, values["own-context-state"]).to("trajectory")
+        yield (
+            f"Each byte of state is stored {show(values['state-copies'])} times. Were state and weights stored once, "
+            f"the node would hold up to {show(once, digits=9)}."
+        )
 
 
 def derived(case):

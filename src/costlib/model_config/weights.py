@@ -117,6 +117,6 @@ def _declared(model):
             model.weight_format,
             "how small it makes which weights is not known here; "
             "--weights, the size of its files, is exact, "
-            "while --weight-precision takes every parameter to be stored so",
+            "while --weight-precision, such as fp8, takes every parameter to be stored so",
         )
     return precision_of(model.fields.text("dtype") or "bf16") * Quantity(1, "element/parameter")

@@ -127,7 +127,7 @@ def from_model_file(name, text):
     except InputError as error:
         told = str(error) if str(error).startswith(name) else f"{name}: {error}"
         raise InputError(told + "; the command costlib scenario takes it" if "--assume" in told else told) from None
-    tables = _stored(config) | {"model": model_table(config)}
+    tables = {"model": model_table(config)} | _stored(config)
     return {
         f"{part}.{field}": json.dumps(value) if isinstance(value, list) else str(value)
         for part, table in tables.items()

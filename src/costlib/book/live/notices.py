@@ -1,6 +1,6 @@
 """What is worth a word of inputs that can be used: that nothing fits, or that one of two sizes was left behind."""
 
-from costlib.units import Quantity, show
+from costlib.units import show
 
 __all__ = ["notices"]
 
@@ -50,18 +50,10 @@ def _set_last(inputs, fields):
 
 def _room(_inputs, case):
     """Whether the node has no room for the model, or for one context."""
-    context, pool, memory = case.workload.context, case.state_pool, show(case.node_memory, "GB", 4)
-    size = show(case.reserve.weights, "B/parameter")
-    if pool.magnitude <= 0:
-        taken = show(case.node_memory - pool, "GB", 4)
-        return f"It does not fit: weights of {size} and runtime take {taken}, and the node has {memory}.", WHAT_FITS
-    if case.resident_sequences(context) >= Quantity(1, "sequence"):
+    if not (said := case.shortage(case.workload.context)):
         return None
-    ranks = case.sharing(context)
-    stored = ranks.magnitude * case.model.shard(ranks).context_state(context, case.precision.kv_cache)
-    left = f"Weights of {size} and runtime leave {show(pool, 'GB')} of the node's {memory}"
-    takes = f"a context of {show(context, digits=9)} takes {show(stored, 'GB')} there"
-    return f"{left}; {takes}.", (*WHAT_FITS, "precision.kv_cache", "workload.context")
+    fits = case.state_pool.magnitude > 0
+    return said, (*WHAT_FITS, "precision.kv_cache", "workload.context") if fits else WHAT_FITS
 
 
 def _not_told(inputs, case):
@@ -69,7 +61,10 @@ def _not_told(inputs, case):
     if "model.attention" not in inputs or READ in inputs or HELD in inputs:
         return None
     read, held = _sizes(case)
-    return f"Still as published: {read} as read, {held} in memory. The model's file does not tell.", [READ]
+    return (
+        f"Still as published: {read} as read, {held} in memory. The model's file does not say what a weight takes.",
+        [READ],
+    )
 
 
 def _two_sizes(inputs, case):
