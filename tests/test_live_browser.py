@@ -1060,15 +1060,15 @@ def test_a_reset_while_python_loads_leaves_no_word_of_loading(contexts, address)
     reader.page.close()
 
 
-def test_after_the_start_the_page_works_offline(reader):
-    reader.page.context.set_offline(True)
-    try:
-        reader.choose(accelerator="l40s")
-        reader.settled()
-        expect(reader.page.locator("#hardware > summary")).to_contain_text("L40S")
-        assert reader.page.locator("data.live-changed").count()
-    finally:
-        reader.page.context.set_offline(False)
+def test_after_the_start_the_page_works_offline(contexts, address):
+    context = contexts()
+    reader = Reader(context, address).open("?accelerator=h200-sxm").settled().drawn()
+    context.set_offline(True)
+    reader.choose(accelerator="l40s")
+    reader.settled()
+    expect(reader.page.locator("#hardware > summary")).to_contain_text("L40S")
+    assert reader.page.locator("data.live-changed").count()
+    reader.page.close()
 
 
 @pytest.mark.parametrize(

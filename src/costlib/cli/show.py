@@ -112,7 +112,7 @@ def _remarks(case, values):
     context = case.workload.context
     if short := case.shortage(context):
         yield f"{short} [reserve] says what weights and runtime take."
-    elif values["state-copies"].m_as("") > 1:
+    elif values["state-copies"].m_as("") > 1.001:
         once = capacity.resident_sequences(case.state_pool, values["own-context-state"]).to("trajectory")
         yield (
             f"Each byte of state is stored {show(values['state-copies'])} times. Were state and weights stored once, "
