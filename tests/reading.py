@@ -33,6 +33,7 @@ PROPERTIES = {part: frozenset({part}) for part in PARTS} | {
     "rank_pool": frozenset({"model", "accelerator", "node", "reserve"}),
     "sharings": frozenset({"model", "node"}),
     "sharing": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
+    "stored_state": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "resident_sequences": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "file": frozenset(),
 }

@@ -199,6 +199,19 @@ class Scenario:
         """
         return functools.reduce(maximum, [self._held(context, *shard) for shard in self._shards])
 
+    def stored_state(self, context):
+        """State of a context as the accelerators that share a copy of the model store it, each copy of a byte counted.
+
+        Examples
+        --------
+        >>> from costlib import show
+        >>> case = load()
+        >>> show(case.stored_state(case.workload.context), "GB")
+        '10.7 GB'
+        """
+        ranks = self.sharing(context)
+        return ranks.magnitude * self.model.shard(ranks).context_state(context, self.precision.kv_cache)
+
     def shortage(self, context):
         """Why the node holds no context of so many tokens, in a sentence; empty where it holds one."""
         pool, memory = self.state_pool, show(self.node_memory, "GB", 4)
@@ -208,8 +221,7 @@ class Scenario:
             return f"It does not fit: weights of {size} and runtime take {taken}, and the node has {memory}."
         if self.resident_sequences(context).magnitude:
             return ""
-        ranks = self.sharing(context)
-        stored = ranks.magnitude * self.model.shard(ranks).context_state(context, self.precision.kv_cache)
+        stored = self.stored_state(context)
         left = f"Weights of {size} and runtime leave {show(pool, 'GB')} of the node's {memory}"
         return f"{left}; a context of {show(context, digits=9)} takes {show(stored, 'GB')} there."
 

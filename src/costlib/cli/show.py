@@ -132,7 +132,6 @@ def derived(case):
     state = model.context_state(workload.context, precision.kv_cache)
     work, no_state = serving.token_operations(model.active), Quantity(0.0, "byte")
     ranks, size = case.sharing(workload.context), case.node.accelerators
-    on_rank = model.shard(ranks).context_state(workload.context, precision.kv_cache)
     return {
         "ridge-point": roofline.ridge_point(case.peak_rate, bandwidth),
         "prefill-time": serving.prefill_time(model.active, case.peak_rate),
@@ -143,7 +142,7 @@ def derived(case):
         "own-context-state": state,
         "sharing": ranks,
         "model-copies": size / ranks,
-        "state-copies": ranks.magnitude * on_rank / state,
+        "state-copies": case.stored_state(workload.context) / state,
         "node-pool": size.magnitude * case.rank_pool(ranks),
         "resident-trajectories": case.resident_sequences(workload.context),
         "trajectory-time": lifetime,
