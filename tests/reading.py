@@ -34,6 +34,8 @@ PROPERTIES = {part: frozenset({part}) for part in PARTS} | {
     "sharings": frozenset({"model", "node"}),
     "sharing": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "stored_state": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
+    "state_copies": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
+    "times_stored": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "resident_sequences": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "file": frozenset(),
 }

@@ -535,6 +535,14 @@ def test_heads_decide_how_many_may_share(model, accelerators, sharings):
     assert [ranks.magnitude for ranks in changed(model, accelerators).sharings] == sharings
 
 
+def test_what_is_copied_is_said_as_far_as_it_is_seen():
+    """Of a hybrid's single token, nearly all is kept in layers that do not attend, and those divide."""
+    case = changed("nemotron-3-super-120b-a12b", 8, "141 GB", "2 byte/parameter")
+    copies = [case.state_copies(tokens(length)).magnitude for length in (1, 32_768)]
+    assert 1 < copies[0] < 1.001 and copies[1] > 1.1
+    assert [case.times_stored(tokens(length)) for length in (1, 32_768)] == ["once", f"{copies[1]:.3g} times"]
+
+
 def test_a_model_that_fits_by_no_sharing_leaves_room_for_nothing():
     case = changed("llama-3.1-405b", accelerators=8, memory="24 GB")
     assert case.state_pool.magnitude < 0 and held(case) == 0

@@ -212,6 +212,30 @@ class Scenario:
         ranks = self.sharing(context)
         return ranks.magnitude * self.model.shard(ranks).context_state(context, self.precision.kv_cache)
 
+    def state_copies(self, context):
+        """How often the accelerators that share a copy of the model store a byte of a context's state, on average.
+
+        Examples
+        --------
+        >>> from costlib import show
+        >>> case = load()
+        >>> show(case.state_copies(case.workload.context))
+        '1'
+        """
+        return self.stored_state(context) / self.model.context_state(context, self.precision.kv_cache)
+
+    def times_stored(self, context):
+        """How often that is, in words: "once" where no more would be seen in the digits shown.
+
+        Examples
+        --------
+        >>> case = load()
+        >>> case.times_stored(case.workload.context)
+        'once'
+        """
+        copies = self.state_copies(context)
+        return "once" if round(copies.m_as(""), 2) == 1 else f"{show(copies)} times"
+
     def shortage(self, context):
         """Why the node holds no context of so many tokens, in a sentence; empty where it holds one."""
         pool, memory = self.state_pool, show(self.node_memory, "GB", 4)

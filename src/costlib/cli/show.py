@@ -112,10 +112,10 @@ def _remarks(case, values):
     context = case.workload.context
     if short := case.shortage(context):
         yield f"{short} [reserve] says what weights and runtime take."
-    elif values["state-copies"].m_as("") > 1.001:
+    elif (times := case.times_stored(context)) != "once":
         once = capacity.resident_sequences(case.state_pool, values["own-context-state"]).to("trajectory")
         yield (
-            f"Each byte of state is stored {show(values['state-copies'])} times. Were state and weights stored once, "
+            f"Each byte of state is stored {times}. Were state and weights stored once, "
             f"the node would hold up to {show(once, digits=9)}."
         )
 
@@ -142,7 +142,7 @@ def derived(case):
         "own-context-state": state,
         "sharing": ranks,
         "model-copies": size / ranks,
-        "state-copies": case.stored_state(workload.context) / state,
+        "state-copies": case.state_copies(workload.context),
         "node-pool": size.magnitude * case.rank_pool(ranks),
         "resident-trajectories": case.resident_sequences(workload.context),
         "trajectory-time": lifetime,
