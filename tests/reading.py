@@ -35,6 +35,8 @@ PROPERTIES = {part: frozenset({part}) for part in PARTS} | {
     "sharing": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "stored_state": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "state_copies": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
+    "stored_weights": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
+    "times_weights_stored": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "times_stored": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "resident_sequences": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "file": frozenset(),

@@ -100,15 +100,26 @@ ACTIVE = {
 # Weights of one routed expert: matrices x width x inner size, and biases.
 EXPERT = {
     "mixtral-8x7b": (32, 3 * 4096 * 14336),
+    "mixtral-8x22b": (56, 3 * 6144 * 16384),
     "qwen3-30b-a3b": (48, 3 * 2048 * 768),
+    "qwen3-235b-a22b": (94, 3 * 4096 * 1536),
+    "qwen3-coder-480b-a35b": (62, 3 * 6144 * 2560),
+    "qwen3.5-35b-a3b": (40, 3 * 2048 * 512),
+    "qwen3.5-122b-a10b": (48, 3 * 3072 * 1024),
     "qwen3.5-397b-a17b": (60, 3 * 4096 * 1024),
+    "qwen3.6-35b-a3b": (40, 3 * 2048 * 512),
     "deepseek-v3": (58, 3 * 7168 * 2048),
+    "deepseek-r1": (58, 3 * 7168 * 2048),
+    "kimi-k2": (60, 3 * 7168 * 2048),
     "kimi-k2.5": (60, 3 * 7168 * 2048),
+    "gpt-oss-20b": (24, 3 * 2880 * 2880 + 3 * 2880),
     "gpt-oss-120b": (36, 3 * 2880 * 2880 + 3 * 2880),
     "gemma-4-26b-a4b": (30, 3 * 2816 * 704),
     "nemotron-3-nano-30b-a3b": (23, 2 * 2688 * 1856),
     "nemotron-3-super-120b-a12b": (40, 2 * 1024 * 2688),
+    "nemotron-3-ultra-550b-a55b": (48, 2 * 2048 * 5120),
     "minimax-m2.5": (62, 3 * 3072 * 1536),
+    "minimax-m2.7": (62, 3 * 3072 * 1536),
     "mimo-v2-flash": (47, 3 * 4096 * 2048),
 }
 
@@ -254,6 +265,12 @@ def test_weights_of_an_expert(name, layers, weights):
     m = model(name)
     idle = m.experts.m_as("expert") - m.experts_per_token.m_as("expert/token")
     assert (m.parameters - m.active_parameters).m_as("parameter") == idle * layers * weights
+    all_of_them = m.experts.m_as("expert") * layers * weights
+    assert m.expert_parameters.m_as("parameter") == pytest.approx(all_of_them, rel=1e-12)
+
+
+def test_the_experts_of_every_mixture_are_counted():
+    assert EXPERT.keys() == {name for name in catalog.names("model") if model(name).experts}
 
 
 def test_a_ridge_is_checked_for_every_accelerator():

@@ -14,6 +14,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from test_scenario import on_card
 
 import costlib
 from conftest import BOOK
@@ -479,6 +480,8 @@ SCENARIOS = {
     "mixture with latents": 'model = "deepseek-v3"\naccelerator = "b200-sxm"\nnode = "hgx-8-nvlink-5"',
     "hybrid": 'model = "nemotron-3-super-120b-a12b"\n[workload]\ncontext = 100000',
     "windows": 'model = "gpt-oss-120b"',
+    "experts that do not divide": 'model = "deepseek-v3"\naccelerator = "h200-sxm"\n[node]\naccelerators = 12',
+    "few experts": 'model = "mixtral-8x7b"\n[node]\naccelerators = 32\n[reserve]\nweights = "4 bit/parameter"',
     "no room": 'model = "llama-3.1-405b"\naccelerator = "l4"\nnode = "single-pcie-4"',
 }
 
@@ -498,10 +501,11 @@ def test_each_formula_gives_the_value_beside_it(scenario):
     for key, _, unit, *_ in ROWS:
         if key == "sharing":
             continue  # a choice, and no arithmetic
-        text = re.sub(r"-?\d[\d,.]*(?: [A-Za-zµ][\w/µ· ]*?)?(?=[)⌋]| [×/+−]|, |$)", r"q('\g<0>')", texts[key])
-        for ours, of_python in (("×", "*"), ("−", "-"), ("⌊", "floor("), ("⌋", ")")):
+        text = re.sub(r"-?\d[\d,.]*(?: [A-Za-zµ][\w/µ· ]*?)?(?=[)⌋⌉]| [×/+−]|, |$)", r"q('\g<0>')", texts[key])
+        for ours, of_python in (("×", "*"), ("−", "-"), ("⌊", "floor("), ("⌋", ")"), ("⌈", "ceil("), ("⌉", ")")):
             text = text.replace(ours, of_python)
-        computed = eval(text, {"q": _read_back, "min": min, "max": max, "floor": lambda x: x.magnitude // 1})
+        rounding = {"floor": lambda x: x.magnitude // 1, "ceil": lambda x: -(-x // 1)}
+        computed = eval(text, {"q": _read_back, "min": min, "max": max, **rounding})
         assert _number(values[key], unit) == pytest.approx(_number(computed, unit), rel=0.03), texts[key]
 
 
@@ -522,7 +526,10 @@ def test_show_gives_plain_numbers(answer, scenario):
     shown = answer("show", str(scenario))
     case = load(scenario)
     assert shown["fits"] == (case.state_pool.magnitude >= 0)
-    assert shown["values"]["node-pool"]["value"] == pytest.approx(case.state_pool.m_as("byte"), rel=1e-12)
+    n, t = (case.node.accelerators.magnitude, shown["values"]["sharing"]["value"])
+    weights = n * on_card(case.model, n, t) * case.reserve.weights.m_as("B/parameter")
+    pool = case.node_memory.m_as("B") - weights - case.reserve.runtime.m_as("B")
+    assert shown["values"]["node-pool"]["value"] == pytest.approx(pool, rel=1e-9)
     assert shown["values"]["decode-floor"]["unit"] == "second/token"
     assert shown["parts"]["model"] == case.model.title
     assert list(shown["values"]) == [key for key, *_ in ROWS]
@@ -542,6 +549,7 @@ def test_show_takes_the_scenario_that_the_environment_names(run, monkeypatch, sc
 
 
 DEEPSEEK = 'model = "deepseek-v3"\naccelerator = "h200-sxm"\n'
+HYBRID = 'model = "qwen3.5-27b"\nreserve.runtime = "0 B"\naccelerator.memory = "12 GB"\n'
 QWEN = 'model = "qwen3-32b"\naccelerator = "l40s"\nnode.accelerators = 2\nworkload.context = "65536 token"\n'
 
 
@@ -550,7 +558,11 @@ QWEN = 'model = "qwen3-32b"\naccelerator = "l40s"\nnode.accelerators = 2\nworklo
     [
         (DEEPSEEK, "It does not fit: weights of 2 B/parameter and runtime take 1,362 GB, and the node has 1,128 GB."),
         (QWEN, "leave 11.1 GB of the node's 96.61 GB; a context of 65,536 tokens takes 17.2 GB there."),
-        (DEEPSEEK + "reserve.weights = '1 byte/parameter'", "is stored 8 times. Were state and weights stored once,"),
+        (
+            DEEPSEEK + "reserve.weights = '1 byte/parameter'",
+            "is stored once and each weight 1.18 times, on average. Were",
+        ),
+        (HYBRID, "Each byte of state is stored 1.93 times and each weight once, on average. Were"),
     ],
 )
 def test_show_says_why_none_fits_or_no_more(run, tmp_path, text, said):
@@ -558,7 +570,7 @@ def test_show_says_why_none_fits_or_no_more(run, tmp_path, text, said):
     file.write_text(text, encoding="utf-8")
     *_, last = run("show", str(file))[1].strip().split("\n\n")
     assert said in " ".join(last.split())
-    assert ("[reserve] says" in last) == ("8 times" not in last)
+    assert ("[reserve] says" in last) == ("Were all stored once" not in last)
 
 
 def test_show_says_no_more_of_the_reference(run):

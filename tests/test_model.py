@@ -245,6 +245,18 @@ def test_a_models_state_is_that_of_its_kinds_of_layers(any_model, context):
             ),
             "experts_per_token = .* is more than experts",
         ),
+        (
+            lambda: model(
+                kind(1), active_parameters="8e9 parameter", experts="8 expert", experts_per_token="8 expert/token"
+            ),
+            "experts_per_token = 8 is all of experts = 8; wanted fewer",
+        ),
+        (
+            lambda: model(
+                kind(1), active_parameters="8e9 parameter", experts="8 expert", experts_per_token="2 expert/token"
+            ),
+            "active_parameters = 8 billion parameters is less than 2 of 8 experts can have; wanted .* 17.6500 billion",
+        ),
     ],
 )
 def test_a_model_that_cannot_be_is_refused(make, words):
@@ -277,6 +289,23 @@ def test_heads_divide_and_an_accelerator_keeps_at_least_one(number, heads):
 def test_an_accelerator_has_its_part_of_the_weights():
     eighth = MIXTRAL.shard(accelerators(8))
     assert (8 * eighth.parameters, 8 * eighth.active) == (MIXTRAL.parameters, MIXTRAL.active)
+
+
+def test_what_is_no_expert_is_kept_by_each_group():
+    """DeepSeek-V3 on eight cards: the experts once on the node, the rest once in each group."""
+    deepseek = catalog.part("model", "deepseek-v3")
+    experts = 58 * 256 * 3 * 7168 * 2048
+    rest = 671_026_404_352 - experts
+    assert deepseek.expert_parameters.magnitude == pytest.approx(experts)
+    for ranks in (1, 2, 4, 8):
+        kept = deepseek.weights_on_each(accelerators(8), accelerators(ranks), quantity("1 B/parameter"))
+        assert kept.m_as("B") == pytest.approx(rest / ranks + experts / 8)
+
+
+def test_a_dense_model_is_kept_whole_by_each_group():
+    assert DENSE.expert_parameters.magnitude == 0
+    kept = DENSE.weights_on_each(accelerators(8), accelerators(2), quantity("2 B/parameter"))
+    assert kept.m_as("GB") == pytest.approx(70.6)
 
 
 def test_a_latent_stands_whole_on_each():

@@ -19,6 +19,7 @@ from costlib.serving import (
     decode_intensity,
     decode_time,
     distinct_experts,
+    expert_parameters,
     fleet_time_per_token,
     free_chunk,
     inter_token_gap,
@@ -34,6 +35,7 @@ from costlib.serving import (
     time_to_first_token,
     token_operations,
     weight_bytes,
+    weights_on_each,
     weights_read,
 )
 from costlib.units import Quantity, quantity, show
@@ -366,6 +368,73 @@ def test_a_mixture_that_chooses_every_expert_reads_all_weights():
         quantity("2 token"), quantity("40e9 parameter"), quantity("10e9 parameter"), *experts(8, 8), BYTE
     )
     assert close(read, quantity("40 GB"))
+
+
+@steady
+@given(mixtures.filter(lambda m: m[1] < m[0]), st.floats(0, 1e12), st.floats(1, 1e12))
+def test_experts_are_what_tokens_leave_aside(mixture, others, chosen_from):
+    """From weights that are put together, the weights of the experts are found again."""
+    e, k = mixture
+    active = Quantity(others + chosen_from * k / e, "parameter")
+    found = expert_parameters(Quantity(others + chosen_from, "parameter"), active, *experts(e, k)).magnitude
+    assert found == pytest.approx(chosen_from, rel=1e-6, abs=1e-3 * (others + chosen_from) * e * 1e-12)
+
+
+@pytest.mark.parametrize(
+    "parameters, active, mixture, words",
+    [
+        (47e9, 13e9, (8, 8), "experts_per_token is all of experts; wanted fewer"),
+        (47e9, 13e9, (8, 9), "experts_per_token is more than experts"),
+        (13e9, 47e9, (8, 2), "active_parameters is more than parameters"),
+        (47e9, 11e9, (8, 2), "active_parameters is less than the chosen experts' share"),
+        (47e9, [13e9, 11e9], (8, 2), "active_parameters is less than the chosen experts' share"),
+    ],
+)
+def test_weights_that_no_mixture_has_are_refused(parameters, active, mixture, words):
+    given = Quantity(parameters, "parameter"), Quantity(active, "parameter"), *experts(*mixture)
+    with pytest.raises(ArgumentError, match=f"^expert_parameters: {words}"):
+        expert_parameters(*given)
+
+
+def kept_on_each(cards, ranks, chosen_from=80e9, e=128):
+    """Of 100 billion weights of a byte each, GB."""
+    given = [Quantity(float(cards), "accelerator"), ranks * quantity("1 accelerator"), quantity("100e9 parameter")]
+    given += [Quantity(chosen_from, "parameter"), Quantity(float(e), "expert"), BYTE]
+    return weights_on_each(*given).m_as("GB")
+
+
+@pytest.mark.parametrize(
+    "cards, ranks, e, kept",
+    [
+        (8, 8, 128, 100 / 8),  # all share: an eighth of everything
+        (8, 1, 128, 20 + 10),  # each has its 16 experts, and all that is no expert
+        (8, 2, 128, 10 + 10),
+        (6, 1, 128, 20 + 80 * 22 / 128),  # 128 experts on six cards: on some of them 22
+        (6, 6, 128, 100 / 6),  # or they divide within
+        (8, 1, 4, 20 + 80 / 4),  # fewer experts than cards: four cards have one, and one has to stand somewhere whole
+        (8, 4, 4, 20 / 4 + 80 / 4),
+        (8, 4, 2, 100 / 4),  # half of the experts is more than a quarter of each
+        (1, 1, 128, 100),
+    ],
+)
+def test_experts_divide_among_all_and_the_rest_among_those_that_share(cards, ranks, e, kept):
+    assert kept_on_each(cards, ranks, e=e) == pytest.approx(kept)
+
+
+@steady
+@given(st.integers(1, 128), st.integers(1, 128), st.floats(0, 100e9), st.integers(1, 1000))
+def test_a_card_keeps_its_part_at_least_and_no_more_than_without_expert_parallelism(cards, ranks, chosen_from, e):
+    ranks = min(cards, ranks)
+    kept = kept_on_each(cards, ranks, chosen_from, e)
+    assert 100 / cards * (1 - 1e-12) <= kept <= 100 / ranks * (1 + 1e-12)
+    assert kept_on_each(cards, ranks, 0.0, e) == pytest.approx(100 / ranks)
+
+
+def test_several_sharings_at_once_and_too_many_experts():
+    ranks = np.array([1.0, 2.0, 8.0])
+    assert kept_on_each(8, ranks).tolist() == pytest.approx([30, 20, 12.5])
+    with pytest.raises(ArgumentError, match="^weights_on_each: chosen_from is more than parameters"):
+        kept_on_each(8, 1, 101e9)
 
 
 @pytest.mark.parametrize("active", ["47e9 parameter", [1e9, 47e9]], ids=["scalar", "array"])

@@ -471,16 +471,28 @@ def which_layers_keep(seen):
     assert (seen.number("ref-bytes-per-token") > 0) == (growing > 0)
 
 
-def on_node(case, context, ranks):
-    """Sessions that a node holds, so many cards to a copy; and what a card has left."""
+def on_node(case, context, ranks, experts_divide=True):
+    """Sessions that a node holds, where so many cards share each; and what a card has left."""
     plain = in_plain(case)
-    weights = plain.all * case.reserve.weights.m_as("byte/parameter") / ranks
+    parameters = weights_of_card(case, ranks) if experts_divide else plain.all / ranks
+    weights = parameters * case.reserve.weights.m_as("byte/parameter")
     pool = case.accelerator.memory.m_as("byte") - weights - case.reserve.runtime.m_as("byte") / plain.n
     return plain.n // ranks * max(math.floor(pool / on_card(case, context, ranks) * (1 + 1e-12)), 0), pool
 
 
+def weights_of_card(case, ranks):
+    """Weights that a card keeps: its part of what is no expert, and whole experts or its part of those of a group."""
+    plain = in_plain(case)
+    experts = 0.0
+    if case.model.experts:
+        experts = (plain.all - plain.active) / plain.unchosen
+        e = case.model.experts.magnitude
+        on_each = min(experts / ranks, experts / e * math.ceil(e / plain.n))
+    return (plain.all - experts) / ranks + (on_each if experts else 0.0)
+
+
 def on_card(case, context, ranks):
-    """What a context keeps on each of the cards that share a copy."""
+    """What a context keeps on each of the cards that share it."""
     plain = in_plain(case)
     return plain.fixed / ranks + sum(
         kind.token * min(context, kind.window) * math.ceil(kind.heads / ranks) / kind.heads for kind in plain.kinds
@@ -488,7 +500,7 @@ def on_card(case, context, ranks):
 
 
 def sharings(case):
-    """Cards that engines let share a copy of the model; and all."""
+    """Cards that engines let share a context; and all."""
     cards = int(case.node.accelerators.magnitude)
     return [n for n in range(1, cards + 1) if n == cards or not (cards % n or padded(case, n))]
 
@@ -500,7 +512,7 @@ def padded(case, ranks):
 
 
 def sharing(case, context):
-    """Sessions that a node holds, and the cards of a copy with which it holds the most; the most such cards."""
+    """Sessions that a node holds, and the cards that share each where it holds the most; the most such cards."""
     return max((on_node(case, context, ranks)[0], ranks) for ranks in sharings(case))
 
 
@@ -509,7 +521,7 @@ def how_a_node_shares_a_model(seen):
     case, context, text = seen.case, seen.number("workload-context"), seen["sharing-verdict"]
     (held, ranks), cards = sharing(case, context), case.node.accelerators.magnitude
     assert (seen.number("resident-trajectories"), seen.number("sharing")) == (held, ranks)
-    assert seen.number("model-copies") == cards / ranks
+    assert seen.number("groups") == cards / ranks
     stored = ranks * on_card(case, context, ranks) / in_plain(case).state(context)
     assert about(seen.number("state-copies"), stored, 1e-9)
     _, left = on_node(case, context, ranks)
@@ -522,11 +534,15 @@ def how_a_node_shares_a_model(seen):
     assert ("has to pad them" in text) == padded(case, ranks)
     if cards > 1:
         times = "once" if stored < 1.005 else f"{NUMBER} times"
-        found = re.search(rf"store the state of a context {times}\.(?: The heads|$)", text)
+        found = re.search(rf"stores? the state of a context {times}\.", text)
         assert found and (stored < 1.005 or near(float(found[1].replace(",", "")), stored))
-        assert (f"all {ranks:,.0f} accelerators share one copy" in text) == (ranks == cards)
-        assert (f"{ranks:,.0f} accelerators share each copy" in text) == (1 < ranks < cards)
-        assert ("each accelerator has a copy" in text) == (ranks == 1)
+        assert (f"all {ranks:,.0f} accelerators share each and store" in text) == (ranks == cards)
+        assert (f"where {ranks:,.0f} accelerators share each and store" in text) == (1 < ranks < cards)
+        assert ("where a single accelerator has each and stores" in text) == (ranks == 1)
+        divided = weights_of_card(case, ranks) < in_plain(case).all / ranks * (1 - 1e-9)
+        who = "Each accelerator has" if ranks == 1 else "Each group has"
+        assert (f"{who} a copy of the model." in text) == (ranks < cards and not divided)
+        assert (f"{who} all that is no expert; the experts divide among all." in text) == (ranks < cards and divided)
 
 
 @says("pool-verdict", "scenario-fits")
@@ -568,23 +584,27 @@ def how_many_sessions(seen):
     cards, cap = int(case.node.accelerators.magnitude), case.workload.context.m_as("token")
     held = {ranks: on_node(case, cap, ranks) for ranks in sharings(case)}
     most = max(sessions for sessions, _ in held.values())
-    for (ranks, copies, pool, _, sessions), (count, (right, left)) in zip(
+    for (ranks, groups, weights, pool, _, sessions), (count, (right, left)) in zip(
         seen.rows("tab-node-sessions"), held.items(), strict=True
     ):
-        assert numbers(f"^{NUMBER} {NUMBER}$", f"{ranks} {copies}") == [count, cards // count]
+        assert numbers(f"^{NUMBER} {NUMBER}$", f"{ranks} {groups}") == [count, cards // count]
+        kept = weights_of_card(case, count) * case.reserve.weights.m_as("byte/parameter") / 1e9
+        assert near(numbers(f"^{NUMBER} GB$", weights)[0], kept)
         assert float(sessions.replace(",", "")) == right and ("does not fit" in pool) == (left < 0)
     assert ("Not one session fits." in text) == (most == 0)
     assert ("single card" in text) == (cards == 1 and most > 0)
     if most and cards > 1:
-        ranks, sessions = numbers(rf"fit with {NUMBER} cards? a copy: {NUMBER}\.", text)
+        ranks, sessions = numbers(rf"fit with {NUMBER} cards? a session: {NUMBER}\.", text)
         assert held[int(ranks)][0] == sessions == most
     assert ("has to pad them" in text) == bool(most and padded(case, sharing(case, cap)[1]))
     undivided = max(seen.number("ref-node-pool", "byte") / in_plain(case).state(cap), 0) // 1
     assert ("Were weights and state each held once" in text) == (undivided > most)
-    latent, apart = case.model.whole_context.latent_rank is not None, seen["data-parallel-verdict"]
-    assert ("has no latent" in apart) == (not latent)
-    assert ("no more than the table says" in apart) == (latent and undivided == most)
-    assert (f"more than the table says, up to {undivided:,.0f} session" in apart) == (latent and undivided > most)
+    apart, copies = seen["data-parallel-verdict"], max(on_node(case, cap, ranks, False)[0] for ranks in held)
+    assert ("is dense: it has no experts" in apart) == (not case.model.experts)
+    if case.model.experts:
+        count = "as many" if copies == most else f"{copies:,.0f}" if copies else "not one"
+        assert copies <= most and apart.endswith(f" would hold {count}.")
+    assert seen.number("expert-parameters", "parameter") <= in_plain(case).all
     room = held[cards][1] >= 0 or most > 0
     assert own == ("has no room for the model at all" if not room else own)
     if room:
@@ -595,7 +615,7 @@ def how_many_sessions(seen):
 @says("tab-own-budget", "tab-five", "fig-own-sessions")
 def the_node_beside_the_worked_card(seen):
     case = seen.case
-    (best,) = numbers(f"{NUMBER} cards? a copy", seen.tables["tab-own-budget"]["caption"])
+    (best,) = numbers(f"{NUMBER} cards? a session", seen.tables["tab-own-budget"]["caption"])
     assert best == sharing(case, case.workload.context.m_as("token"))[1]
     for row in seen.rows("tab-own-budget"):
         if found := re.fullmatch(f"Sessions of {LENGTH}", row[0]):
@@ -626,7 +646,7 @@ def whole_context(case):
 
 
 def holds_alone(case, tokens, ranks):
-    """Whether one copy of the model holds a context of so many tokens."""
+    """Whether a group of so many cards holds a context of so many tokens."""
     return on_card(case, tokens, ranks) <= on_node(case, 1, ranks)[1] * (1 + 1e-12)
 
 
@@ -660,7 +680,7 @@ def holds_one(seen):
 
 
 def stored(seen):
-    """Bytes that a context of the workload takes on all cards of its copy."""
+    """Bytes that a context of the workload takes on all cards of its group."""
     ranks = seen.number("sharing")
     return ranks * on_card(seen.case, seen.number("workload-context"), ranks)
 
@@ -727,7 +747,7 @@ def whether_recomputing_pays(seen):
     starts, turns = seen.number("start-rate"), seen.number("turns")
     recompute, tool = seen.number("recompute-node-time", "s"), seen.number("tool-time", "s")
     share = stored(seen) / seen.number("node-pool", "byte")
-    wait = recompute * seen.number("model-copies")  # only one copy of the model prefills
+    wait = recompute * seen.number("groups")  # only one group prefills
     saved, stolen = starts * turns * (tool - wait) * share, starts * turns * recompute
     if saved <= 0:
         assert text.startswith("Recomputing fills more memory than keeping does")
@@ -1004,7 +1024,8 @@ def test_odd_shapes_of_attention(tmp_path, shape):
 def test_odd_nodes(tmp_path, count):
     assert faults(loaded(tmp_path, f"[node]\naccelerators = {count}\n")) == []
     assert faults(loaded(tmp_path, f'model = "deepseek-v3"\n[node]\naccelerators = {count}\n')) == []
-    all_of_them = f'[model]\nfrom = "deepseek-v3"\nparameters = {30_000_000_000 * count}\n'
+    all_of_them = f'[model]\nfrom = "deepseek-v3"\nparameters = {30_000_000_000 * count}\nexperts = {2 * count}\n'
+    all_of_them += "experts_per_token = 1\n"
     assert (
         faults(loaded(tmp_path, f"{all_of_them}active_parameters = 20_000_000_000\n[node]\naccelerators = {count}\n"))
         == []

@@ -162,27 +162,27 @@ def resident_sequences(pool, state):
 
 @takes(pool="byte >= -inf", state="byte", accelerators="accelerator >= 1", ranks="accelerator >= 1", returns="sequence")
 def resident_on_node(pool, state, accelerators, ranks):
-    r"""Contexts that the accelerators of a node hold, some of them sharing each copy of the model.
+    r"""Contexts that the accelerators of a node hold, some of them sharing each.
 
     .. math:: B = \lfloor n / t \rfloor \, \lfloor M_{rank} / M_{KV,rank}(T) \rfloor
 
     Parameters
     ----------
     pool : Quantity [byte]
-        Memory for attention state of one accelerator beside its share of the weights, M_rank; none fits where it is
-        negative. Scalar or array.
+        Memory for attention state of one accelerator beside its weights, M_rank, as
+        :func:`costlib.serving.weights_on_each` gives them; none fits where it is negative. Scalar or array.
     state : Quantity [byte]
         What one context keeps on each accelerator that holds a part of it, M_KV,rank(T). Scalar or array.
     accelerators : Quantity [accelerator]
         Accelerators of the node, n; at least one. Scalar or array.
     ranks : Quantity [accelerator]
-        Accelerators that share a copy of the model by tensor parallelism, t; at least one. Scalar or array.
+        Accelerators that share each context by tensor parallelism, t; at least one. Scalar or array.
 
     Returns
     -------
     Quantity [sequence]
-        Over all copies, which are data-parallel; none where the node has fewer than t. Of the shape to which the
-        arguments broadcast.
+        Over all groups of t, which are data-parallel; none where the node has fewer than t. Of the shape to which
+        the arguments broadcast.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def resident_on_node(pool, state, accelerators, ranks):
     -----
     A rank keeps H_kv / t of H_kv key-value heads, rounded up, and the whole of a latent, as
     :meth:`costlib.model.Model.shard` has it; :func:`costlib.serving.state_copies` says how often a byte is then stored.
-    A context lives on one copy of the model, so what is left over on each is not added up.
+    A context lives on one group, so what is left over on each is not added up.
 
     References
     ----------
@@ -206,8 +206,8 @@ def resident_on_node(pool, state, accelerators, ranks):
     >>> show(resident_on_node(quantity("12.8 GB"), quantity("5.37 GB"), node, pair))
     '8 sequences'
     """
-    copies = (accelerators / ranks).m_as("") // 1
-    return copies * resident_sequences(pool, state)
+    groups = (accelerators / ranks).m_as("") // 1
+    return groups * resident_sequences(pool, state)
 
 
 @takes(pool="byte >= -inf", prefix="byte >= 0", own="byte", returns="sequence")

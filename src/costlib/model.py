@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 
 from costlib import kv_cache, serving
 from costlib.schema import Part, parts, size
-from costlib.units import Quantity
+from costlib.units import Quantity, show
 
 __all__ = ["AttentionLayers", "Model"]
 
 ONE_HEAD = Quantity(1.0, "head")
 NO_STATE = Quantity(0.0, "byte")
+NO_PARAMETERS = Quantity(0.0, "parameter")
+ONE_EXPERT = Quantity(1.0, "expert")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +110,27 @@ class Model(Part):
             raise ValueError(
                 f"experts_per_token = {self.experts_per_token:~P} is more than experts = {self.experts:~P}"
             )
+        if self.experts:
+            self._check_share_of_experts()
         attending = sum(kind.layers for kind in self.attention)
         if attending > self.layers:
             raise ValueError(f"attention has {attending:~P}s, more than layers = {self.layers:~P}")
+
+    def _check_share_of_experts(self):
+        """Refuse numbers that leave the experts no weights, or more than all."""
+        chosen, experts = self.experts_per_token.m_as("expert/token"), self.experts.m_as("expert")
+        if chosen == experts:
+            raise ValueError(
+                f"experts_per_token = {chosen:g} is all of experts = {experts:g}; wanted fewer: "
+                "a token that passes every expert passes all weights"
+            )
+        least = chosen / experts * self.parameters
+        if self.active_parameters < least * (1 - 1e-9):
+            given, least = (show(weights, "Gparameter", digits=6) for weights in (self.active_parameters, least))
+            raise ValueError(
+                f"active_parameters = {given} is less than {chosen:g} of {experts:g} experts can have; "
+                f"wanted at least that share of parameters, {least}"
+            )
 
     @property
     def active(self):
@@ -135,11 +155,11 @@ class Model(Part):
         return sum(kept, self.recurrent_state or NO_STATE)
 
     def divides_among(self, ranks):
-        """Whether engines share a copy of the model among so many accelerators: the heads of each kind divide."""
+        """Whether engines share a context among so many accelerators: the heads of each kind divide."""
         return all(kind.divide_among(ranks) for kind in self.attention)
 
     def shard(self, ranks):
-        r"""What one of the accelerators has that share a copy of the model by tensor parallelism.
+        r"""What one of the accelerators has that share each context by tensor parallelism.
 
         .. math::
 
@@ -148,7 +168,7 @@ class Model(Part):
         Parameters
         ----------
         ranks : Quantity [accelerator]
-            Accelerators that share the copy, t.
+            Accelerators that share each context, t.
 
         Returns
         -------
@@ -159,7 +179,7 @@ class Model(Part):
         -----
         Of each kind of layers, the key-value heads divide, H_kv of them, and a rank keeps at least one; a latent,
         which all heads read, stands whole on each. What layers that do not attend keep, M_0, divides by heads of
-        their own.
+        their own. So do the weights, experts and all; :meth:`weights_on_each` has them where experts divide among more.
 
         References
         ----------
@@ -204,6 +224,19 @@ class Model(Part):
             return serving.weight_bytes(self.parameters, weight_precision)
         return serving.weights_read(
             tokens, self.parameters, self.active, self.experts, self.experts_per_token, weight_precision
+        )
+
+    @property
+    def expert_parameters(self):
+        """Weights of the experts that routers choose from; none in a dense model."""
+        if not self.experts:
+            return NO_PARAMETERS
+        return serving.expert_parameters(self.parameters, self.active, self.experts, self.experts_per_token)
+
+    def weights_on_each(self, accelerators, ranks, weight_precision):
+        """Weights that each of so many accelerators keeps, where so many of them share each context."""
+        return serving.weights_on_each(
+            accelerators, ranks, self.parameters, self.expert_parameters, self.experts or ONE_EXPERT, weight_precision
         )
 
     def attention_crossover(self):

@@ -139,17 +139,17 @@ class Scenario:
         return capacity.state_pool(self.node_memory, weights, self.reserve.runtime)
 
     def rank_pool(self, ranks):
-        """Memory for state on one accelerator, if so many share each copy of the model; negative where it does not fit.
+        """Memory for state on one accelerator, if so many share each context; negative where the model does not fit.
 
-        Each has its part of a copy's weights, and its part of what the reserve keeps for the runtime of the node.
+        Each has its weights, and its part of what the reserve keeps for the runtime of the node.
         """
-        weights = serving.weight_bytes(self.model.parameters, self.reserve.weights) / ranks.magnitude
+        weights = self.model.weights_on_each(self.node.accelerators, ranks, self.reserve.weights)
         runtime = self.reserve.runtime / self.node.accelerators.magnitude
         return capacity.state_pool(self.accelerator.memory, weights, runtime)
 
     @property
     def sharings(self):
-        """How many accelerators may share a copy of the model: the divisors of the node's that divide its heads.
+        """How many accelerators may share each context: the divisors of the node's that divide the model's heads.
 
         The largest first: all of the node, which counts whether or not it divides them, since a model may fit no
         other way; then it is what padded heads would take.
@@ -159,7 +159,7 @@ class Scenario:
         return divisors[:1] + [ranks for ranks in divisors[1:] if self.model.divides_among(ranks)]
 
     def sharing(self, context):
-        """How many accelerators should share a copy of the model to hold the most contexts of so many tokens.
+        """How many accelerators should share each context to hold the most of so many tokens.
 
         The most accelerators where several hold as many; all of the node where none holds one.
 
@@ -187,8 +187,9 @@ class Scenario:
 
         Notes
         -----
-        By tensor parallelism within a copy and data parallelism between copies:
-        :func:`costlib.capacity.resident_on_node` with :meth:`rank_pool` and :meth:`costlib.model.Model.shard`.
+        By tensor parallelism within a group that shares a context and data parallelism between groups, the experts of
+        a mixture divided among all: :func:`costlib.capacity.resident_on_node` with :meth:`rank_pool` and
+        :meth:`costlib.model.Model.shard`.
 
         Examples
         --------
@@ -200,7 +201,7 @@ class Scenario:
         return functools.reduce(maximum, [self._held(context, *shard) for shard in self._shards])
 
     def stored_state(self, context):
-        """State of a context as the accelerators that share a copy of the model store it, each copy of a byte counted.
+        """State of a context as the accelerators that share it store it, each copy of a byte counted.
 
         Examples
         --------
@@ -213,7 +214,7 @@ class Scenario:
         return ranks.magnitude * self.model.shard(ranks).context_state(context, self.precision.kv_cache)
 
     def state_copies(self, context):
-        """How often the accelerators that share a copy of the model store a byte of a context's state, on average.
+        """How often the accelerators that share a context store a byte of its state, on average.
 
         Examples
         --------
@@ -233,8 +234,33 @@ class Scenario:
         >>> case.times_stored(case.workload.context)
         'once'
         """
-        copies = self.state_copies(context)
-        return "once" if round(copies.m_as(""), 2) == 1 else f"{show(copies)} times"
+        return _times(self.state_copies(context))
+
+    def stored_weights(self, context):
+        """Weights as the node stores them to hold the most contexts of so many tokens, each copy of a byte counted.
+
+        Examples
+        --------
+        >>> from costlib import show
+        >>> case = load()
+        >>> show(case.stored_weights(case.workload.context), "GB")
+        '141 GB'
+        """
+        accelerators = self.node.accelerators
+        each = self.model.weights_on_each(accelerators, self.sharing(context), self.reserve.weights)
+        return accelerators.magnitude * each
+
+    def times_weights_stored(self, context):
+        """How often that is, on average and in words: "once" where no more would be seen in the digits shown.
+
+        Examples
+        --------
+        >>> case = load()
+        >>> case.times_weights_stored(case.workload.context)
+        'once'
+        """
+        once = serving.weight_bytes(self.model.parameters, self.reserve.weights)
+        return _times(self.stored_weights(context) / once)
 
     def shortage(self, context):
         """Why the node holds no context of so many tokens, in a sentence; empty where it holds one."""
@@ -259,7 +285,7 @@ class Scenario:
 
         If none fits, of all of the node.
 
-        Fewer accelerators to a copy than store each byte once would keep the weights more often, and gain nothing.
+        Fewer accelerators to a context than store each byte once would keep as many weights or more, and gain nothing.
         """
         found = []
         for ranks in self.sharings:
@@ -267,6 +293,11 @@ class Scenario:
             if all(kind.state_copies(ranks) == 1 for kind in self.model.attention):
                 break
         return [(ranks, model, pool) for ranks, model, pool in found if pool.magnitude > 0] or found[:1]
+
+
+def _times(copies):
+    """A number of copies, in words."""
+    return "once" if round(copies.m_as(""), 2) == 1 else f"{show(copies)} times"
 
 
 PARTS = {f.name: f.type for f in dataclasses.fields(Scenario) if f.name != "file"}

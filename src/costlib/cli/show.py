@@ -1,5 +1,6 @@
 """``costlib show``: what follows from a scenario, under the keys that the book's pages publish."""
 
+import math
 import re
 from pathlib import Path
 from typing import Annotated
@@ -32,17 +33,18 @@ ROWS = [
     ),
     ("bytes-per-token", "state of a token", "byte/token", 7, "{entry}"),
     ("own-context-state", "state of a context", "GB", 3, "{kept}"),
+    ("expert-parameters", "weights of the experts that a router chooses from", "Gparameter", 6, "{experts}"),
     (
         "sharing",
-        "accelerators that share a copy of the model, for the most contexts",
+        "accelerators that share each context, for the most contexts",
         "accelerator",
         4,
         "whichever of {sharings} holds the most",
     ),
-    ("model-copies", "copies of the model on the node", None, 4, "{node.accelerators} / {sharing}"),
+    ("groups", "groups of so many on the node", None, 4, "{node.accelerators} / {sharing}"),
     (
         "state-copies",
-        "times that a copy's accelerators store each byte of state",
+        "times that a group stores each byte of state",
         None,
         4,
         "({stored}) / {own-context-state}",
@@ -52,15 +54,14 @@ ROWS = [
         "room for state on the node",
         "GB",
         4,
-        "{node.accelerators} × {accelerator.memory} − {model-copies} × {model.parameters} × {reserve.weights} "
-        "− {reserve.runtime}",
+        "{node.accelerators} × {accelerator.memory} − {weights} × {reserve.weights} − {reserve.runtime}",
     ),
     (
         "resident-trajectories",
         "contexts that the node holds",
         "trajectory",
         9,
-        "{model-copies} × ⌊max(0 GB, {node-pool}) / ({model-copies} × {state-copies} × {own-context-state})⌋",
+        "{groups} × ⌊max(0 GB, {node-pool}) / ({groups} × {state-copies} × {own-context-state})⌋",
     ),
     (
         "trajectory-time",
@@ -110,13 +111,14 @@ def _remarks(case, values):
     from costlib.units import show
 
     context = case.workload.context
+    once = capacity.resident_sequences(case.state_pool, values["own-context-state"]).to("trajectory")
+    state, weights = case.times_stored(context), case.times_weights_stored(context)
     if short := case.shortage(context):
         yield f"{short} [reserve] says what weights and runtime take."
-    elif (times := case.times_stored(context)) != "once":
-        once = capacity.resident_sequences(case.state_pool, values["own-context-state"]).to("trajectory")
+    elif once > values["resident-trajectories"] and {state, weights} != {"once"}:
         yield (
-            f"Each byte of state is stored {times}. Were state and weights stored once, "
-            f"the node would hold up to {show(once, digits=9)}."
+            f"Each byte of state is stored {state} and each weight {weights}, on average. "
+            f"Were all stored once, the node would hold up to {show(once, digits=9)}."
         )
 
 
@@ -140,8 +142,9 @@ def derived(case):
         "critical-batch": serving.critical_batch(case.weights, no_state, work, case.peak_rate, bandwidth),
         "bytes-per-token": sum(kind.bytes_per_token(precision.kv_cache) for kind in model.attention),
         "own-context-state": state,
+        "expert-parameters": model.expert_parameters,
         "sharing": ranks,
-        "model-copies": size / ranks,
+        "groups": size / ranks,
         "state-copies": case.state_copies(workload.context),
         "node-pool": size.magnitude * case.rank_pool(ranks),
         "resident-trajectories": case.resident_sequences(workload.context),
@@ -167,8 +170,24 @@ def _words(case):
         "entry": " + ".join(entry for entry, _ in kinds),
         "kept": " + ".join([f"{tokens} × {entry}" for entry, tokens in kinds] + recurrent),
         "stored": " + ".join([f"{tokens} × {entry}" for entry, tokens in stored] + recurrent),
+        "experts": "0 parameters",
+        "weights": "{groups} × {model.parameters}",
+        **(_of_experts(case.model, case.node.accelerators, ranks) if case.model.experts else {}),
         "sharings": ", ".join(f"{each.magnitude:g}" for each in case.sharings),
     }
+
+
+def _of_experts(model, accelerators, ranks):
+    """The words of a mixture: the weights of its experts, and all that the node stores where those divide among all."""
+    every_one = "({model.parameters} − {model.active_parameters}) × {model.experts}"
+    words = {"experts": f"{every_one} / ({{model.experts}} − {{model.experts_per_token}})"}
+    n, experts = accelerators.magnitude, model.experts.magnitude
+    on_each = math.ceil(experts / n)
+    if on_each * ranks.magnitude < experts:  # else a group has no more of them by dividing each
+        often = "{node.accelerators} × ⌈{model.experts} / {node.accelerators}⌉ / {model.experts} × "
+        stored = ("" if n * on_each == experts else often) + "{expert-parameters}"
+        words["weights"] = f"({{groups}} × ({{model.parameters}} − {{expert-parameters}}) + {stored})"
+    return words
 
 
 def _entry(kind):
