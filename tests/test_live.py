@@ -583,6 +583,8 @@ REFUSED = [
      "accelerator.bandwidth", "Ours has no 8-bit rate"),
     ({"accelerator.title": "<b>"}, "accelerator.title", "plain text"),
     ({"model.active_parameters": "3 billion parameters"}, "model.active_parameters", "A model without experts"),
+    ({"model": "deepseek-v3", "model.active_parameters": "3 billion parameters"}, "model.active_parameters",
+     "3 billion parameters is less than 8 of 256 experts can have; wanted at least that share of parameters, 20.9696"),
     ({"workload.context": "1" * 5000}, "workload.context", f"'{'1' * 60}...'"),
     ({"model.attention": "[" * 20_000}, "model.attention", "as a list of objects in JSON"),
     ({"reserve.weights": "5"}, "reserve.weights", "in the node's memory, from"),

@@ -557,6 +557,21 @@ def test_a_published_node_holds_as_much_more_of_a_latent():
     assert 8 * room(one) / room(eight) == pytest.approx(156.9 / 20.43, rel=0.01)
 
 
+def test_published_weights_of_a_card_with_attention_of_its_own():
+    """SGLang, issue 6017: DeepSeek-V3 takes 105.59 GiB on each of eight cards with data-parallel attention.
+
+    By the command that the issue gives, 32 of 256 experts stand twice, so that each card has 36. Tables of tokens have
+    16 bits. What is left are scales, and projections that the engine keeps once more.
+    """
+    model = catalog.part("model", "deepseek-v3")
+    eight, one = quantity("8 accelerator"), quantity("1 accelerator")
+    kept = model.weights_on_each(eight, one, quantity("1 B/parameter")).m_as("GB")
+    doubled = model.expert_parameters.m_as("Gparameter") * 4 / 256
+    tables = 2 * 129_280 * 7168 / 1e9
+    assert kept == pytest.approx(98.86, abs=0.01)
+    assert kept + doubled + tables == pytest.approx(105.59 * 1.073741824, rel=0.03)
+
+
 def test_more_groups_hold_more_where_heads_run_out():
     """Eight accelerators would store two key-value heads four times; two groups of four, twice; and so on."""
     case = changed("nemotron-3-super-120b-a12b", memory="141 GB", weights="1 byte/parameter")
