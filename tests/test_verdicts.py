@@ -607,6 +607,11 @@ def the_node_beside_the_worked_card(seen):
     else:
         wanted = "not one" if ends[1] == 0 else f"{ends[1]:,.0f}"
         assert f"holds {ends[0]:,.0f} session{'s' * (ends[0] > 1)} of 4,096 tokens, and {wanted} of 262,144" in title
+    made_for, caption = case.model.context_limit, seen.tables["tab-own-budget"]["caption"]
+    if made_for is None:
+        assert "may stop sooner than its memory" in caption
+    else:
+        assert numbers(f"The model is made for up to {LENGTH}", caption) == [made_for.m_as("token")]
     *_, (row, _, longest) = seen.rows("tab-own-budget")
     assert row == "Longest context that the memory holds"
     if whole_context(case) and (found := re.fullmatch(LENGTH, longest)):

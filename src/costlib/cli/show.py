@@ -101,7 +101,7 @@ def show(
     if as_json:
         return print_json(_plain(case, values))
     blocks = [_parts(case), _explained(case, values) if explain else _table(values)]
-    return print_text(blocks + list(_remarks(case, values)))
+    return print_text([*blocks, *_remarks(case, values), *_made_for(case)])
 
 
 def _remarks(case, values):
@@ -118,6 +118,20 @@ def _remarks(case, values):
             f"Each byte of state is stored {times}. Were state and weights stored once, "
             f"the node would hold up to {show(once, digits=9)}."
         )
+
+
+def _made_for(case):
+    """What is asked of the model, or of the accelerator, beyond what it is made for."""
+    from costlib import catalog
+    from costlib.hardware import ALONE
+
+    if said := case.beyond_limit:
+        yield f"{said} [workload] says how long it is; to go beyond, engines scale the model's positions, as by YaRN."
+    if said := case.other_link:
+        link = case.accelerator.link
+        nodes = ", ".join(catalog.nodes(link))
+        found = f"Nodes {'of one' if link == ALONE else 'with that link'}: {nodes}."
+        yield f"{said} " + (found if nodes else f'No node of the catalog has that link: link = "{link}" enters it.')
 
 
 def derived(case):
