@@ -607,6 +607,14 @@ def test_show_says_what_model_and_accelerator_are_not_made_for(run, answer, tmp_
     assert answer("show", str(file)).keys() == answer("show").keys()
 
 
+def test_the_state_of_all_is_printed_in_a_unit_that_suits_it(run, answer):
+    """As on the page: that of a laptop is not 0.0017 TB."""
+    laptop = FILES / "scenarios/laptop.toml"
+    assert re.search(r"^live-state +1\.7 GB ", run("show", laptop)[1], re.M)
+    assert re.search(r"^live-state +7\.7 TB ", run("show")[1], re.M)
+    assert answer("show", laptop)["values"]["live-state"]["unit"] == "byte"
+
+
 def test_show_says_no_more_of_the_reference(run):
     assert run("show")[1].strip().splitlines()[-1].startswith("live-state")
 

@@ -10,8 +10,9 @@ from costlib.cli.options import AsJson, Explain
 
 __all__ = ["ROWS", "derived", "formulas", "show"]
 
-# Key, what it is, unit and digits printed as on the pages, and the formula. In a formula, {part.field} is
-# a value of the scenario, {key} another row, and {word} a text that depends on the model (see _words).
+# Key, what it is, unit and digits printed as on the pages, and the formula. A unit of B stands for that which suits the
+# size. In a formula, {part.field} is a value of the scenario, {key} another row, and {word} a text that depends on the
+# model (see _words).
 ROWS = [
     ("ridge-point", "ridge point", "operation/byte", 3, "{rate} / {accelerator.bandwidth}"),
     ("prefill-time", "time of a prompt token", "µs/token", 2, "2 op/token/parameter × {active} / {rate}"),
@@ -77,7 +78,7 @@ ROWS = [
         3,
         "{workload.start_rate} × {workload.turns} × {workload.model_time}",
     ),
-    ("live-state", "state of all that are alive", "TB", 2, "{live-trajectories} × {own-context-state}"),
+    ("live-state", "state of all that are alive", "B", 2, "{live-trajectories} × {own-context-state}"),
 ]
 
 
@@ -225,9 +226,10 @@ def formulas(case, values):
 
 
 def _printed(values):
-    from costlib.units import show
+    from costlib.units import show, size_unit
 
-    return [(key, show(values[key], unit, digits)) for key, _, unit, digits, _ in ROWS]
+    units = {key: size_unit(values[key]) if unit == "B" else unit for key, _, unit, *_ in ROWS}
+    return [(key, show(values[key], units[key], digits)) for key, _, _, digits, _ in ROWS]
 
 
 def _parts(case):
