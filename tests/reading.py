@@ -39,6 +39,8 @@ PROPERTIES = {part: frozenset({part}) for part in PARTS} | {
     "times_weights_stored": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "times_stored": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
     "resident_sequences": frozenset({"model", "accelerator", "node", "reserve", "precision"}),
+    "beyond_limit": frozenset({"model", "workload"}),
+    "other_link": frozenset({"accelerator", "node", "link"}),
     "file": frozenset(),
 }
 LOADED = object()  # stands for a scenario where the parts of a name are kept

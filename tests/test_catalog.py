@@ -7,6 +7,7 @@ from importlib import resources
 import pytest
 
 from costlib import catalog
+from costlib.hardware import ALONE
 from costlib.schema import InputError
 from costlib.units import quantity
 
@@ -60,6 +61,30 @@ GROWTH = {
     "minimax-m2.7": 253_952,
     "mimo-v2-flash": 23_040,
 }
+
+# Tokens of the longest context that models are made for, as their configurations state it.
+LIMITS = {
+    8_192: {"nemotron-h-56b"},
+    32_768: {"mistral-7b-v0.1", "mixtral-8x7b", "qwen2.5-7b", "qwen2.5-72b"},
+    40_960: {
+        *("qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b", "qwen3-14b", "qwen3-32b"),
+        *("qwen3-30b-a3b", "qwen3-235b-a22b"),
+    },
+    65_536: {"mixtral-8x22b"},
+    131_072: {
+        *("llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "mistral-large-2407", "kimi-k2"),
+        *("gpt-oss-20b", "gpt-oss-120b"),
+    },
+    163_840: {"deepseek-v3", "deepseek-r1"},
+    196_608: {"minimax-m2.5"},
+    204_800: {"minimax-m2.7"},
+    262_144: {
+        *("qwen3-coder-480b-a35b", "qwen3.5-27b", "qwen3.5-35b-a3b", "qwen3.5-122b-a10b", "qwen3.5-397b-a17b"),
+        *("qwen3.6-27b", "qwen3.6-35b-a3b", "kimi-k2.5", "gemma-4-26b-a4b", "gemma-4-31b", "mimo-v2-flash"),
+        *("nemotron-3-nano-30b-a3b", "nemotron-3-super-120b-a12b", "nemotron-3-ultra-550b-a55b"),
+    },
+}
+WITHOUT_LIMIT = {"mistral-nemo-12b"}  # whose configurations disagree
 
 # GB of a context of 131,072 tokens at 16 bits, windows and recurrent state included.
 STATE = {
@@ -198,6 +223,17 @@ def test_links_of_a_node_exist(name):
     assert {node.link, node.host_link} <= set(catalog.names("link"))
 
 
+@pytest.mark.parametrize("name", catalog.names("accelerator"))
+def test_the_link_of_an_accelerator_exists(name):
+    assert catalog.part("accelerator", name).link in {*catalog.names("link"), ALONE}
+
+
+def test_nodes_of_a_link():
+    assert catalog.nodes("nvlink-4") == ["hgx-8-nvlink-4"]
+    assert catalog.nodes(ALONE) == ["single-pcie-4", "single-pcie-5"]
+    assert catalog.nodes("ethernet-400g") == []
+
+
 def test_every_kind_of_architecture_is_there():
     models = [model(name) for name in catalog.names("model")]
     assert any(not m.experts for m in models)
@@ -229,6 +265,13 @@ def test_growth_is_checked_for_every_model():
 @pytest.mark.parametrize("name, published", GROWTH.items())
 def test_bytes_per_token(name, published):
     assert model(name).bytes_per_token(TWO_BYTES).m_as("byte/token") == published
+
+
+def test_what_a_model_is_made_for():
+    assert set().union(*LIMITS.values()) | WITHOUT_LIMIT == set(catalog.names("model"))
+    entered = {name: model(name).context_limit for name in catalog.names("model")}
+    stated = {name: quantity(f"{tokens} token") for tokens, names in LIMITS.items() for name in names}
+    assert entered == stated | dict.fromkeys(WITHOUT_LIMIT)
 
 
 @pytest.mark.parametrize("name, published", STATE.items())

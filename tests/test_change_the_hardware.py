@@ -61,6 +61,11 @@ def test_costlib_show_prints_what_the_page_says(mine, shown, run):
     assert code == 0
 
 
+def test_costlib_show_remarks_what_the_page_says(mine, shown, run):
+    assert shown[1]["change-remark"]["value"] in " ".join(run("show", mine)[1].split())
+    assert shown[1]["change-remark"]["value"].endswith("this one has 65,536 tokens.")
+
+
 def test_make_comparison_takes_several_files(mine):
     done = make("comparison", f"SCENARIOS={mine} {mine}", PRINTS)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"{mine}:{mine}"), done.stderr

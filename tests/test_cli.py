@@ -568,9 +568,63 @@ QWEN = 'model = "qwen3-32b"\naccelerator = "l40s"\nnode.accelerators = 2\nworklo
 def test_show_says_why_none_fits_or_no_more(run, tmp_path, text, said):
     file = tmp_path / "mine.toml"
     file.write_text(text, encoding="utf-8")
-    *_, last = run("show", str(file))[1].strip().split("\n\n")
-    assert said in " ".join(last.split())
-    assert ("[reserve] says" in last) == ("Were all stored once" not in last)
+    remarks = [" ".join(block.split()) for block in run("show", str(file))[1].split("\n\n")]
+    (remark,) = [block for block in remarks if said in block]
+    assert ("[reserve] says" in remark) == ("Were all stored once" not in remark)
+
+
+@pytest.mark.parametrize(
+    ("text", "remarks"),
+    [
+        (
+            'model = "mistral-7b-v0.1"\nworkload.context = "200000 token"',
+            [
+                "The model is made for contexts of up to 32,768 tokens; this one has 200,000 tokens. [workload] says "
+                "how long it is; to go beyond, engines scale the model's positions, as by YaRN."
+            ],
+        ),
+        (
+            'accelerator = "l40s"\nreserve.weights = "1 B/parameter"',
+            [
+                "NVIDIA L40S 48 GB: such accelerators are connected by PCIe 4.0 x16; the 8 of this node are on "
+                "NVLink 4. Nodes with that link: single-pcie-4, pair-pcie-4, pcie-4-8."
+            ],
+        ),
+        (
+            'accelerator = "m3-ultra"\nprecision = {weights = "2 B/parameter", arithmetic = "16-bit"}',
+            [
+                "Apple M3 Ultra, 80-core GPU, 512 GB: such accelerators are connected to no other; the 8 of this node "
+                "are on NVLink 4. Nodes of one: single-pcie-4, single-pcie-5."
+            ],
+        ),
+        (
+            'model = "qwen3-8b"\naccelerator = "tpu-v5e"\nworkload.prompt = 50000',
+            [
+                "The model is made for contexts of up to 40,960 tokens; the call has 50,300 tokens. [workload] says "
+                "how long it is; to go beyond, engines scale the model's positions, as by YaRN.",
+                "Google TPU v5e: such accelerators are connected by TPU v5e interconnect; the 8 of this node are on "
+                'NVLink 4. No node of the catalog has that link: link = "tpu-v5e-ici" enters it.',
+            ],
+        ),
+        ('model = "qwen3-8b"\naccelerator = "tpu-v5e"\nlink = "tpu-v5e-ici"', []),
+        ('accelerator = "l40s"\nnode = "pcie-4-8"\nreserve.weights = "1 B/parameter"', []),
+    ],
+)
+def test_show_says_what_model_and_accelerator_are_not_made_for(run, answer, tmp_path, text, remarks):
+    file = tmp_path / "mine.toml"
+    file.write_text(text, encoding="utf-8")
+    code, out, err = run("show", str(file))
+    shown = [" ".join(block.split()) for block in out.split("\n\n")]
+    assert (code, err, shown[2:]) == (0, "", remarks)
+    assert answer("show", str(file)).keys() == answer("show").keys()
+
+
+def test_the_state_of_all_is_printed_in_a_unit_that_suits_it(run, answer):
+    """As on the page: that of a laptop is not 0.0017 TB."""
+    laptop = FILES / "scenarios/laptop.toml"
+    assert re.search(r"^live-state +1\.7 GB ", run("show", laptop)[1], re.M)
+    assert re.search(r"^live-state +7\.7 TB ", run("show")[1], re.M)
+    assert answer("show", laptop)["values"]["live-state"]["unit"] == "byte"
 
 
 def test_show_says_no_more_of_the_reference(run):

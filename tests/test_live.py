@@ -643,12 +643,45 @@ def test_a_card_that_no_catalog_has_is_entered_value_by_value():
 
 
 EIGHT_BITS = {"precision.weights": "1 B/parameter", "reserve.weights": "1 B/parameter"}
+SIXTEEN_BITS = {"precision.weights": "2 B/parameter", "precision.arithmetic": "16-bit"}
 OWN = {
     "model.attention": '[{"layers": 80, "query_heads": 64, "kv_heads": 8, "key_dim": 128, "value_dim": 128}]',
 }
 NOTICED = [
-    ({"model": "llama-3.1-405b", "accelerator": "l4"}, {"accelerator": "take 831.7 GB, and the node has 193.2 GB"}),
-    ({"accelerator": "l4", "model": "llama-3.1-405b"}, {"model": "It does not fit"}),
+    (
+        {"model": "llama-3.1-405b", "accelerator": "l4"},
+        {"accelerator": "take 831.7 GB, and the node has 193.2 GB. NVIDIA L4 24 GB: such accelerators are"},
+    ),
+    (
+        {"accelerator": "l4", "model": "llama-3.1-405b"},
+        {"model": "It does not fit", "accelerator": "that link, or enter its bandwidth, 32 GB/s."},
+    ),
+    ({"accelerator": "l40s", "node": "hgx-8-nvlink-5"}, {"node": "the 8 of this node are on NVLink 5."}),
+    (
+        {"accelerator": "l40s", "node.accelerators": "4"},
+        {"node.accelerators": "the 4 of this node are on NVLink 4. Choose a node with that link"},
+    ),
+    ({"accelerator": "m3-ultra"} | SIXTEEN_BITS, {"accelerator": "are connected to no other; the 8 of this node"}),
+    ({"accelerator": "m3-ultra", "node": "single-pcie-5"} | SIXTEEN_BITS, {}),
+    ({"accelerator": "l40s", "node": "pcie-4-8"}, {}),
+    ({"accelerator": "l40s", "link.bandwidth": "25 GB/s"}, {}),
+    ({"accelerator": "l40s", "accelerator.bandwidth": "800 GB/s"}, {"accelerator": "NVIDIA L40S 48 GB, changed: such"}),
+    ({"accelerator": "rtx-5090", "node": "pcie-4-8", "reserve.weights": "1 B/parameter"}, {}),
+    ({"accelerator": "tpu-v5e", "reserve.weights": "4 bit/parameter", "precision.weights": "4 bit/parameter"},
+     {"accelerator": "by TPU v5e interconnect; the 8 of this node are on NVLink 4."}),
+    (
+        {"model": "mistral-7b-v0.1", "workload.context": "200000 token"},
+        {"workload.context": "up to 32,768 tokens; this one has 200,000 tokens."},
+    ),
+    ({"workload.context": "200000 token", "model": "mistral-7b-v0.1"}, {"model": "this one has 200,000 tokens."}),
+    (
+        {"workload.prompt": "131000 token", "workload.output": "73 token"},
+        {"workload.output": "the context of 32,768 tokens. The model is made for contexts of up to 131,072 tokens; "
+                            "the call has 131,073 tokens."},
+    ),
+    ({"model.context_limit": "16384"}, {"workload.context": "up to 16,384 tokens; this one has 32,768 tokens."}),
+    ({"workload.context": "131072 token"}, {}),
+    ({"model": "mistral-nemo-12b", "workload.context": "1000000 token"}, {}),
     ({"reserve.weights": "1 B/parameter", "reserve.runtime": "620 GB"}, {"reserve.runtime": "take 690.6 GB"}),
     ({"model.title": "Ours", "model.parameters": "900e9 parameter"}, {"model": "It does not fit"}),
     ({"node.accelerators": "2", "reserve.runtime": "30.5 GB"}, {"reserve.runtime": "context of 32,768 tokens takes"}),
@@ -679,6 +712,40 @@ def test_what_is_worth_a_word_is_said_at_the_field_that_was_set_last(given, want
     assert found.keys() == wanted.keys()
     for key, text in wanted.items():
         assert text in found[key] and found[key].endswith(".")
+
+
+def test_of_the_published_inputs_nothing_is_worth_a_word():
+    given = {field.key: field.published for field in FIELDS if field.published}
+    assert notices(given, inputs.load(given)) == notices({}, inputs.load({})) == {}
+
+
+chosen = some.fixed_dictionaries(
+    {},
+    optional={
+        **{kind: some.sampled_from(catalog.names(kind)) for kind in ("model", "accelerator", "node", "link")},
+        "precision.arithmetic": some.just("16-bit"),
+        "precision.weights": some.sampled_from(["4 bit/parameter", "2 B/parameter"]),
+        "model.context_limit": some.sampled_from(["1", "4096 token", "1e12 token"]),
+        "accelerator.link": some.sampled_from([*catalog.names("link"), "none"]),
+        "accelerator.title": some.just("Ours"),
+        "node.accelerators": some.sampled_from(["1", "3", "1024"]),
+        "workload.context": some.sampled_from(["8192", "1e8 token"]),
+        "workload.prompt": some.sampled_from(["1", "1e8 token"]),
+    },
+)
+
+
+@steady
+@given(chosen, some.randoms())
+def test_what_is_worth_a_word_stands_beside_a_field(found, random):
+    given = dict(random.sample(sorted(found.items()), len(found)))
+    if not inputs.problems(given):
+        case = inputs.load(given)
+        said = notices(given, case)
+        assert said.keys() <= {field.key for field in FIELDS}
+        assert all(text.endswith(".") and text == " ".join(text.split()) for text in said.values())
+        both = " ".join(said.values())
+        assert all(sentence in both for sentence in (case.beyond_limit, case.other_link)) if given else not both
 
 
 def test_the_page_hears_of_what_is_worth_a_word(reader):

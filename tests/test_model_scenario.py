@@ -128,8 +128,25 @@ def test_every_architecture_keeps_as_much_or_is_refused():
 @pytest.mark.parametrize("name, entry", CATALOGUED.items())
 def test_a_published_model_is_the_entry_of_the_catalog(name, entry):
     config, entered = published(name), catalog.part("model", entry)
-    assert replace(as_model(config), title=entered.title) == entered
+    made = as_model(config)
+    assert made.context_limit is None  # which weighs nothing, so that the fields of the published models are without it
+    assert replace(made, title=entered.title, context_limit=entered.context_limit) == entered
     assert_same_state(config, entered)
+
+
+@pytest.mark.parametrize("file", [file for file in CONFIGS if "Llama-4" not in file.stem], ids=lambda file: file.stem)
+def test_a_configuration_of_the_book_is_the_entry_of_the_catalog(file):
+    """Also in the longest context that the model is made for."""
+    config = read(file)
+    entered = catalog.part("model", CATALOGUED[config.name])
+    assert replace(as_model(config), title=entered.title) == entered
+    assert entered.context_limit == Quantity(float(config.context_limit), "token")
+
+
+def test_a_limit_that_the_file_does_not_state_is_left_out():
+    config = read(CONFIGS[0])
+    assert "context_limit" not in model_table(replace(config, context_limit=None))
+    assert as_model(replace(config, context_limit=10**12)).context_limit == quantity("1e12 token")
 
 
 @pytest.fixture

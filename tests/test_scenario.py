@@ -673,3 +673,62 @@ def test_lengths_at_once_are_lengths_one_by_one(case):
     lengths = [1000, 32_768, 1_000_000]
     at_once = case.resident_sequences(Quantity(np.array(lengths, float), "token"))
     assert list(at_once.magnitude) == [held(case, length) for length in lengths]
+
+
+# What a model and an accelerator are made for
+
+
+@pytest.mark.parametrize("model", catalog.names("model"))
+def test_a_context_beyond_what_the_model_is_made_for_is_said(model):
+    case = dataclasses.replace(load(), model=catalog.part("model", model))
+    limit = case.model.context_limit or tokens(1e8)
+    for beyond in (0, 1):
+        work = dataclasses.replace(case.workload, context=limit + tokens(beyond), prompt=tokens(1), output=tokens(1))
+        call = dataclasses.replace(
+            case.workload, context=tokens(8192), prompt=limit - tokens(9), output=tokens(9 + beyond)
+        )
+        length = f"{limit.magnitude + beyond:,.0f} tokens"
+        for asked, words in ((work, f"this one has {length}."), (call, f"the call has {length}.")):
+            said = dataclasses.replace(case, workload=asked).beyond_limit
+            wanted = f"The model is made for contexts of up to {limit.magnitude:,.0f} tokens; {words}"
+            assert said == (wanted if beyond and case.model.context_limit else "")
+
+
+@pytest.mark.parametrize("name", catalog.names("accelerator"))
+def test_a_node_of_other_accelerators_is_said(name):
+    """For every node: silent on a single one, on one with the accelerator's own link, and on an older PCIe."""
+    accelerator = catalog.part("accelerator", name)
+    silent = {"pcie-5-x16": {"pcie-5-x16", "pcie-4-x16"}}.get(accelerator.link, {accelerator.link})
+    for each in catalog.names("node"):
+        node = catalog.part("node", each)
+        link, host_link = (catalog.part("link", one) for one in (node.link, node.host_link))
+        case = dataclasses.replace(load(), accelerator=accelerator, node=node, link=link, host_link=host_link)
+        said = case.other_link
+        assert (said == "") == (node.accelerators.magnitude == 1 or node.link in silent)
+        if said:
+            own = accelerator.link
+            assert said.startswith(f"{accelerator.title}: such accelerators are connected ")
+            assert said.endswith(
+                f"; the {node.accelerators.magnitude:g} of this node are on {link.title.split(',')[0]}."
+            )
+            by = "to no other" if own == "none" else f"by {catalog.part('link', own).title.split(',')[0]}"
+            assert f" connected {by}; " in said
+
+
+def test_an_accelerator_of_which_no_link_is_known_is_told_nothing(overlay):
+    ours = '[accelerator]\ntitle = "Ours"\nmemory = "96 GB"\nbandwidth = "4 TB/s"\nrate_8bit = "800 Top/s"\n'
+    assert overlay(ours).accelerator.link is None and overlay(ours).other_link == ""
+    assert "connected by PCIe 4.0 x16; the 8 of" in overlay(ours + 'link = "pcie-4-x16"').other_link
+    assert "connected to no other" in overlay(ours + 'link = "none"').other_link
+
+
+def test_a_link_of_the_readers_own_is_taken_as_it_is(overlay):
+    assert overlay('accelerator = "l40s"\nlink = "infinity-fabric"').other_link.endswith("are on AMD Infinity Fabric.")
+    assert overlay('accelerator = "l40s"\nlink = {bandwidth = "20 GB/s"}').other_link == ""
+    assert overlay('accelerator = "l40s"\nlink = "pcie-4-x16"').other_link == ""
+
+
+@pytest.mark.parametrize("given", ["nvlik-4", "", "None", 4])
+def test_a_link_that_the_catalog_lacks_is_refused(overlay, given):
+    with pytest.raises(InputError, match=r"mine\.toml: \[accelerator\] link = .*; wanted a "):
+        overlay(f"accelerator.link = {json.dumps(given)}")

@@ -612,6 +612,30 @@ def how_many_sessions(seen):
         assert own.endswith(f" of {case.workload.context.m_as('token'):,.9g} tokens") or cap == 1
 
 
+@says("made-for-verdict")
+def what_model_and_accelerator_are_made_for(seen):
+    case, said = seen.case, seen["made-for-verdict"]
+    limit, work = case.model.context_limit, case.workload
+    context, call = work.context.m_as("token"), (work.prompt + work.output).m_as("token")
+    if limit is None:
+        assert said.startswith("For how long a context the model is made is not known here.")
+    else:
+        most, counted = numbers(rf"^The model is made for contexts of up to {LENGTH}; .* has {LENGTH}\.", said)
+        assert most == limit.m_as("token")
+        if context > most or call <= most:
+            assert near(counted, context, 9)
+        else:
+            assert near(counted, call, 9) and "; the call has" in said
+        assert ("; this one has" in said) == (context > most)
+    own, alone = case.accelerator.link, case.node.accelerators.magnitude == 1
+    if alone or own == case.node.link or own is None:
+        assert "such accelerators" not in said
+    elif not own.startswith("pcie"):
+        assert said.endswith(f"; the {case.node.accelerators.magnitude:g} of this node are on NVLink 4.") or (
+            case.node.link != "nvlink-4"
+        )
+
+
 @says("tab-own-budget", "tab-five", "fig-own-sessions")
 def the_node_beside_the_worked_card(seen):
     case = seen.case
@@ -627,6 +651,11 @@ def the_node_beside_the_worked_card(seen):
     else:
         wanted = "not one" if ends[1] == 0 else f"{ends[1]:,.0f}"
         assert f"holds {ends[0]:,.0f} session{'s' * (ends[0] > 1)} of 4,096 tokens, and {wanted} of 262,144" in title
+    made_for, caption = case.model.context_limit, seen.tables["tab-own-budget"]["caption"]
+    if made_for is None:
+        assert "may stop sooner than its memory" in caption
+    else:
+        assert numbers(f"The model is made for up to {LENGTH}", caption) == [made_for.m_as("token")]
     *_, (row, _, longest) = seen.rows("tab-own-budget")
     assert row == "Longest context that the memory holds"
     if whole_context(case) and (found := re.fullmatch(LENGTH, longest)):

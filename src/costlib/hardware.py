@@ -5,21 +5,23 @@ from dataclasses import dataclass
 from costlib.schema import InputError, Part, size
 from costlib.units import Quantity, show
 
-__all__ = ["RATES", "WIDTHS", "Accelerator", "Link", "Node", "Price"]
+__all__ = ["ALONE", "RATES", "WIDTHS", "Accelerator", "Link", "Node", "Price"]
 
 RATES = {"16-bit": "rate_16bit", "8-bit": "rate_8bit", "4-bit": "rate_4bit"}  # by arithmetic, the widest first
 WIDTHS = {"16-bit": 16, "8-bit": 8, "4-bit": 4}  # bits
+ALONE = "none"  # in the place of a link: of an accelerator that has none to others of its kind
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accelerator(Part):
-    """One accelerator: its memory, and the two rates of the roofline."""
+    """One accelerator: its memory, the two rates of the roofline, and the name of the link to others of its kind."""
 
     memory: Quantity = size("byte", "1 GB", "5 TB", "memory")
     bandwidth: Quantity = size("byte/second", "1 GB/s", "100 TB/s", "memory bandwidth")
     rate_16bit: Quantity | None = size("operation/second", "0.1 Top/s", "100 Pop/s", "dense 16-bit rate", optional=True)
     rate_8bit: Quantity | None = size("operation/second", "0.1 Top/s", "100 Pop/s", "dense 8-bit rate", optional=True)
     rate_4bit: Quantity | None = size("operation/second", "0.1 Top/s", "100 Pop/s", "dense 4-bit rate", optional=True)
+    link: str | None = None  # not known
 
     @property
     def arithmetics(self):

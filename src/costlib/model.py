@@ -93,6 +93,7 @@ class Model(Part):
     layers: Quantity = size("layer", 1, 1000, "layers of every kind")
     width: Quantity = size("channel", 16, 1e6, "size of the residual stream")
     vocabulary: Quantity = size("token", 100, 1e7, "tokens that it can put out")
+    context_limit: Quantity | None = size("token", 1, 1e12, "longest context that it is made for", optional=True)
     attention: tuple[AttentionLayers, ...] = parts(AttentionLayers, "layers that attend, by kind")
     recurrent_state: Quantity | None = size(
         "byte", "1 B", "1 TB", "state a sequence of layers that do not attend", optional=True

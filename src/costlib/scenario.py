@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from costlib import capacity, catalog, serving
-from costlib.hardware import RATES, WIDTHS, Accelerator, Link, Node
+from costlib.hardware import ALONE, RATES, WIDTHS, Accelerator, Link, Node
 from costlib.model import Model
 from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, required, size
 from costlib.units import Quantity, maximum, show
@@ -94,6 +94,11 @@ class Workload(Part):
     turns: Quantity = size("", 1, 1e6, "turns of a trajectory")
     model_time: Quantity = size("second", "1 ms", "1e6 s", "model time of a turn")
     tool_time: Quantity = size("second", 0, 1e6, "tool time of a turn")
+
+    @property
+    def call(self):
+        """The example call, prompt and output."""
+        return self.prompt + self.output
 
     def __post_init__(self):
         if self.observation > self.context:
@@ -275,6 +280,46 @@ class Scenario:
         left = f"Weights of {size} and runtime leave {show(pool, 'GB')} of the node's {memory}"
         return f"{left}; a context of {show(context, digits=9)} takes {show(stored, 'GB')} there."
 
+    @property
+    def beyond_limit(self):
+        r"""That the context, or else the call, is longer than what the model is made for, in a sentence; empty if not.
+
+        Examples
+        --------
+        >>> loads('model = "mistral-7b-v0.1"\nworkload.context = "200000 token"', "mine.toml").beyond_limit
+        'The model is made for contexts of up to 32,768 tokens; this one has 200,000 tokens.'
+        """
+        limit, context, call = self.model.context_limit, self.workload.context, self.workload.call
+        if limit is None or max(context, call) <= limit:
+            return ""
+        this = f"this one has {show(context, digits=9)}"
+        if context <= limit:
+            this = f"the call has {show(call, digits=9)}"
+        return f"The model is made for contexts of up to {show(limit, digits=13)}; {this}."
+
+    @property
+    def other_link(self):
+        """That such accelerators are connected otherwise than those of the node, in a sentence.
+
+        Empty if they are not, and where that is not known: an accelerator may not say, a link may be the reader's own.
+        One for a faster PCIe also runs on a slower one.
+
+        Examples
+        --------
+        >>> loads('accelerator = "l40s"', "mine.toml").other_link
+        'NVIDIA L40S 48 GB: such accelerators are connected by PCIe 4.0 x16; the 8 of this node are on NVLink 4.'
+        """
+        own, count = self.accelerator.link, self.node.accelerators.magnitude
+        here = next((name for name in catalog.names("link") if _link(name) == self.link), None)
+        if own in (None, here) or here is None or count == 1:
+            return ""
+        if own.startswith("pcie") and here.startswith("pcie") and self.link.bandwidth < _link(own).bandwidth:
+            return ""
+        by = "connected to no other" if own == ALONE else f"connected by {_called(own)}"
+        return (
+            f"{self.accelerator.title}: such accelerators are {by}; the {count:g} of this node are on {_called(here)}."
+        )
+
     def _held(self, context, ranks, model, pool):
         state = model.context_state(context, self.precision.kv_cache)
         return capacity.resident_on_node(pool, state, self.node.accelerators, ranks)
@@ -298,6 +343,15 @@ class Scenario:
 def _times(copies):
     """A number of copies, in words."""
     return "once" if round(copies.m_as(""), 2) == 1 else f"{show(copies)} times"
+
+
+def _link(name):
+    return catalog.part("link", name)
+
+
+def _called(link):
+    """What a link of the catalog is called, without what its bandwidth counts."""
+    return _link(link).title.partition(",")[0]
 
 
 PARTS = {f.name: f.type for f in dataclasses.fields(Scenario) if f.name != "file"}
@@ -409,6 +463,9 @@ def _lay_over(chosen, table, file):
             chosen[name] = _named(name, getattr(chosen["node"], name), file)
         if name in table:
             chosen[name] = _part(name, chosen.get(name), table[name], file)
+    link, links = chosen["accelerator"].link, [*catalog.names("link"), ALONE]
+    if link not in (None, *links):
+        raise InputError(f"{file}: [accelerator] link = {link!r}; wanted a link in the catalog; {nearest(link, links)}")
 
 
 def _part(name, current, given, file):

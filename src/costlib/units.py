@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pint
 
-__all__ = ["Quantity", "UnitError", "counted", "maximum", "minimum", "quantity", "show", "ureg"]
+__all__ = ["Quantity", "UnitError", "counted", "maximum", "minimum", "quantity", "show", "size_unit", "ureg"]
 
 
 class UnitError(ValueError):
@@ -175,6 +175,17 @@ def show(value, unit=None, digits=3):
     number = significant(value.magnitude, digits)
     name = unit_name(value.units, plural=number != "1")
     return f"{number} {name}".strip()
+
+
+def size_unit(size):
+    """The unit in which a size is read without zeros in front: TB from a tenth of one on, or else GB, or MB.
+
+    Examples
+    --------
+    >>> [size_unit(quantity(size)) for size in ("7.7 TB", "0.0017 TB", "9 B")]
+    ['TB', 'GB', 'MB']
+    """
+    return next((unit for unit in ("TB", "GB") if size >= Quantity(0.1, unit)), "MB")
 
 
 def counted(number, one, many=None):

@@ -10,11 +10,11 @@ import functools
 import tomllib
 from importlib import resources
 
-from costlib.hardware import Accelerator, Link, Node, Price
+from costlib.hardware import ALONE, Accelerator, Link, Node, Price
 from costlib.model import Model
 from costlib.schema import InputError, Origin, build, nearest
 
-__all__ = ["KINDS", "hires", "names", "part"]
+__all__ = ["KINDS", "hires", "names", "nodes", "part"]
 
 KINDS = {"model": Model, "accelerator": Accelerator, "node": Node, "link": Link, "price": Price}
 
@@ -62,6 +62,28 @@ def hires(title):
     """
     named = tuple(f"{name}-" for name in names("accelerator") if part("accelerator", name).title == title)
     return [name for name in names("price") if name.startswith(named) and part("price", name).hire is not None]
+
+
+def nodes(link):
+    """Names of the nodes whose accelerators are connected by a link.
+
+    Parameters
+    ----------
+    link : str
+        Its name in the catalog, or "none", for nodes of a single accelerator.
+
+    Returns
+    -------
+    list of str
+        In the catalog's order.
+
+    Examples
+    --------
+    >>> nodes("pcie-4-x16")
+    ['single-pcie-4', 'pair-pcie-4', 'pcie-4-8']
+    """
+    known = [(name, part("node", name)) for name in names("node")]
+    return [name for name, node in known if (node.accelerators.magnitude == 1 if link == ALONE else node.link == link)]
 
 
 def _origin(source, note, where):

@@ -11,8 +11,9 @@ from costlib.cli.options import AsJson, Explain
 
 __all__ = ["ROWS", "derived", "formulas", "show"]
 
-# Key, what it is, unit and digits printed as on the pages, and the formula. In a formula, {part.field} is
-# a value of the scenario, {key} another row, and {word} a text that depends on the model (see _words).
+# Key, what it is, unit and digits printed as on the pages, and the formula. A unit of B stands for that which suits the
+# size. In a formula, {part.field} is a value of the scenario, {key} another row, and {word} a text that depends on the
+# model (see _words).
 ROWS = [
     ("ridge-point", "ridge point", "operation/byte", 3, "{rate} / {accelerator.bandwidth}"),
     ("prefill-time", "time of a prompt token", "µs/token", 2, "2 op/token/parameter × {active} / {rate}"),
@@ -78,7 +79,7 @@ ROWS = [
         3,
         "{workload.start_rate} × {workload.turns} × {workload.model_time}",
     ),
-    ("live-state", "state of all that are alive", "TB", 2, "{live-trajectories} × {own-context-state}"),
+    ("live-state", "state of all that are alive", "B", 2, "{live-trajectories} × {own-context-state}"),
 ]
 
 
@@ -102,7 +103,7 @@ def show(
     if as_json:
         return print_json(_plain(case, values))
     blocks = [_parts(case), _explained(case, values) if explain else _table(values)]
-    return print_text(blocks + list(_remarks(case, values)))
+    return print_text([*blocks, *_remarks(case, values), *_made_for(case)])
 
 
 def _remarks(case, values):
@@ -120,6 +121,20 @@ def _remarks(case, values):
             f"Each byte of state is stored {state} and each weight {weights}, on average. "
             f"Were all stored once, the node would hold up to {show(once, digits=9)}."
         )
+
+
+def _made_for(case):
+    """What is asked of the model, or of the accelerator, beyond what it is made for."""
+    from costlib import catalog
+    from costlib.hardware import ALONE
+
+    if said := case.beyond_limit:
+        yield f"{said} [workload] says how long it is; to go beyond, engines scale the model's positions, as by YaRN."
+    if said := case.other_link:
+        link = case.accelerator.link
+        nodes = ", ".join(catalog.nodes(link))
+        found = f"Nodes {'of one' if link == ALONE else 'with that link'}: {nodes}."
+        yield f"{said} " + (found if nodes else f'No node of the catalog has that link: link = "{link}" enters it.')
 
 
 def derived(case):
@@ -230,9 +245,10 @@ def formulas(case, values):
 
 
 def _printed(values):
-    from costlib.units import show
+    from costlib.units import show, size_unit
 
-    return [(key, show(values[key], unit, digits)) for key, _, unit, digits, _ in ROWS]
+    units = {key: size_unit(values[key]) if unit == "B" else unit for key, _, unit, *_ in ROWS}
+    return [(key, show(values[key], units[key], digits)) for key, _, _, digits, _ in ROWS]
 
 
 def _parts(case):

@@ -103,6 +103,7 @@ def model_table(config):
         "layers": layers,
         "width": width,
         "vocabulary": vocabulary,
+        **({"context_limit": config.context_limit} if config.context_limit else {}),
         **({"recurrent_state": f"{recurrent:.15g} B"} if recurrent else {}),
         "attention": [_attention(config, cache) for cache in sorted(config.caches, key=_reach)],
         "source": _plain(re.split(r"[/\\]", config.fields.where)[-1]),

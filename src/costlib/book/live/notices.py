@@ -1,5 +1,7 @@
-"""What is worth a word of inputs that can be used: that nothing fits, or that one of two sizes was left behind."""
+"""What is worth a word of inputs that can be used: that nothing fits, or that something was left behind."""
 
+from costlib import catalog
+from costlib.hardware import ALONE
 from costlib.units import show
 
 __all__ = ["notices"]
@@ -27,7 +29,7 @@ def notices(inputs, case):
         Empty where there is nothing to say, as of the published inputs.
     """
     found = {}
-    for check in (_room, _not_told, _two_sizes, _call) if inputs else ():
+    for check in (_room, _not_told, _two_sizes, _call, _beyond_limit, _other_link) if inputs else ():
         if notice := check(inputs, case):
             sentence, fields = notice
             key = _set_last(inputs, fields)
@@ -85,8 +87,28 @@ def _sizes(case):
 def _call(_inputs, case):
     """Whether the example call is longer than a context."""
     work = case.workload
-    if work.prompt + work.output <= work.context:
+    if work.call <= work.context:
         return None
     prompt, output, context = (show(each, digits=9) for each in (work.prompt, work.output, work.context))
     sentence = f"The call has a prompt of {prompt} and an output of {output}: more than the context of {context}."
     return sentence, ("workload.prompt", "workload.output", "workload.context")
+
+
+def _beyond_limit(_inputs, case):
+    """Whether the context, or the call, is longer than what the model is made for."""
+    if not (said := case.beyond_limit):
+        return None
+    if case.workload.context > case.model.context_limit:
+        return said, ("workload.context", "model")
+    return said, ("workload.prompt", "workload.output", "model")
+
+
+def _other_link(_inputs, case):
+    """Whether such accelerators are connected otherwise than those of the node."""
+    if not (said := case.other_link):
+        return None
+    do = "Choose a node of one"
+    if (own := case.accelerator.link) != ALONE:
+        bandwidth = show(catalog.part("link", own).bandwidth, "GB/s")
+        do = f"Choose a node with that link, or enter its bandwidth, {bandwidth}"
+    return f"{said} {do}.", ("node", "accelerator", "node.accelerators")
