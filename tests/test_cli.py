@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,10 +15,11 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from test_model_scenario import CATALOGUED, PUBLISHED
 
 import costlib
 from conftest import BOOK
-from costlib import catalog
+from costlib import capacity, catalog
 from costlib.book import FILES
 from costlib.book.stated import rows
 from costlib.cli import printed
@@ -27,13 +29,14 @@ from costlib.model_config import oracle, read
 from costlib.model_config.engines import sglang, vllm
 from costlib.model_config.llama_cpp import llama_cpp
 from costlib.model_config.rank import Rank
-from costlib.scenario import VARIABLE, load
+from costlib.scenario import VARIABLE, load, loads
 from costlib.units import Quantity, quantity
 
 CONFIGS = FILES / "configs"
 LLAMA = str(CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json")
 GPT_OSS = str(CONFIGS / "openai--gpt-oss-120b.json")
 GEMMA = str(CONFIGS / "google--gemma-4-26B-A4B.json")
+DEEPSEEK_V3 = str(CONFIGS / "deepseek-ai--DeepSeek-V3.json")
 NEMOTRON = str(CONFIGS / "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8.json")
 
 
@@ -402,23 +405,147 @@ def test_fit_says_what_the_answer_does_not_contain(run, answer):
 
 @pytest.mark.parametrize("asked", [("kv", LLAMA, "--tokens"), ("fit", LLAMA, "--context")], ids=["kv", "fit"])
 def test_a_context_beyond_the_models_limit_is_noted(run, answer, asked):
-    noted = "made for contexts of up to 131,072 tokens"
+    noted = "made for contexts of up to 131,072 tokens; an engine may refuse to serve longer ones"
     assert answer(*asked, "131073")["notes"] == [noted]
     assert answer(*asked, "131072")["notes"] == []
     assert f"Note:\n- {noted}\n" in run(*asked, "131073")[1]
 
 
-def test_fit_says_what_its_columns_take_for_granted(run, answer):
-    def sentences(*asked):
-        return " ".join(run("fit", *asked)[1].split())
+def test_sessions_longer_than_the_model_was_made_for_are_said_to_be(run):
+    beyond, asked = "tokens, longer than it was made for, cache in bf16", ("fit", LLAMA, "--context")
+    assert beyond in " ".join(run(*asked, "131073")[1].split())
+    assert beyond not in " ".join(run(*asked, "131072")[1].split())
 
-    settings = answer("fit", GEMMA)["assumptions_vllm"]
-    assert any("tokens a step" in text for text in settings)
-    assert sentences(GEMMA).count(f"in vLLM, those for what it reserves, with {', '.join(settings)}.") == 1
-    assert "The longest context is at most that for which the model was made, 262,144 tokens." in sentences(GEMMA)
-    in_q8 = sentences(LLAMA, "--kv-precision", "q8_0")
+
+def sentences(out):
+    """What is printed, without the ends of its lines."""
+    return " ".join(out.split())
+
+
+def test_fit_says_what_its_columns_take_for_granted(run):
+    out = run("fit", GEMMA)[1]
+    assert "The longest context is at most that for which the model was made, 262,144 tokens." in sentences(out)
+    assert max(map(len, out.splitlines())) <= 120
+    in_q8 = sentences(run("fit", LLAMA, "--kv-precision", "q8_0")[1])
     assert "in vLLM, those for what it reserves." in in_q8
-    assert max(map(len, run("fit", GEMMA)[1].splitlines())) <= 120
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (LLAMA, ", with blocks of 16 tokens."),
+        (GPT_OSS, ", with blocks of 16 tokens, at most 8,192 tokens a step."),
+        (
+            GEMMA,
+            ", with at most 8,192 tokens a step: "
+            "on 1, 2 and 8, blocks of 16 and of 32 tokens; on 4, blocks of 16 tokens.",
+        ),
+        (NEMOTRON, ": on 1 and 2, blocks of 4,160 tokens; on 4, blocks of 2,080 tokens; on 8, blocks of 1,040 tokens."),
+    ],
+)
+def test_settings_of_vllm_stand_with_the_counts_to_which_they_belong(run, answer, config, said):
+    asked = "fit", config, "--weights", "60 GB", "--accelerator", "h200-sxm"
+    assert f"in vLLM, those for what it reserves{said}" in sentences(run(*asked)[1])
+    model = read(config)
+    for row in answer(*asked)["fits"]:
+        length = quantity(f"{model.context_limit} token")
+        assert row["assumptions_vllm"] == list(vllm(model, length, tensor_parallel=row["count"]).assumptions)
+
+
+def test_settings_of_counts_that_are_not_shown_are_not_said(run):
+    """Where one or two of each card hold it, nothing is said of what four and eight would take for granted."""
+    out = run("fit", NEMOTRON, "--weights", "20 GB", "--context", "1000")[1]
+    assert set(re.findall(r"^(\d) × ", out, re.M)) == {"1", "2"}
+    assert "those for what it reserves, with blocks of 4,160 tokens." in sentences(out)
+
+
+# fit and show
+
+
+ENTRIES = {name: entry for name, entry in CATALOGUED.items() if catalog.part("model", entry).experts is None}
+
+
+def scenario_of(entry, card, count, context, runtime):
+    return loads(
+        f"""model = "{entry}"\naccelerator = "{card}"\nnode.accelerators = {count}\nreserve.runtime = "{runtime}"
+        workload.context = "{context} token"\nworkload.observation = "{context} token" """,
+        "mine.toml",
+    )
+
+
+@pytest.mark.parametrize(("name", "entry"), ENTRIES.items(), ids=ENTRIES.values())
+@pytest.mark.parametrize(("card", "context", "runtime"), [("h200-sxm", 16384, "20 GB"), ("rtx-4090", 3000, "7 GB")])
+def test_fit_and_a_scenario_agree_where_they_reserve_the_same(run, name, entry, card, context, runtime):
+    """For each number of accelerators, and so for the best way of a node to share its copies."""
+    fields = next(row["fields"] for row in PUBLISHED if name in row["models"])
+    if entry == "gemma-4-31b":
+        fields = fields | {"sliding_window": 1024}
+    case = scenario_of(entry, card, 8, context, runtime)
+    each = case.reserve.runtime.m_as("byte") / 8
+    code, out, _ = run(
+        *("fit", "-", "--accelerator", card, "--context", str(context), "--utilisation", "1", "--runtime", f"{each} B"),
+        *("--weight-precision", "2 byte/parameter", "--kv-precision", "bf16", "--json"),
+        stdin=json.dumps(fields | {"dtype": "bfloat16"}).encode(),
+    )
+    assert code == 0
+    held = {row["count"]: row["sessions"] for row in json.loads(out)["fits"]}
+    tokens = case.workload.context
+    for count, sessions in held.items():
+        ranks = Quantity(float(count), "accelerator")
+        state = case.model.shard(ranks).context_state(tokens, case.precision.kv_cache)
+        assert sessions == capacity.resident_on_node(case.rank_pool(ranks), state, ranks, ranks).magnitude
+    divisors = [int(ranks.magnitude) for ranks in case.sharings]
+    best = max(8 // count * held[count] for count in divisors)
+    assert case.resident_sequences(tokens).magnitude == best
+
+
+def test_agreement_is_of_models_that_fit_and_of_some_that_do_not():
+    kept = [scenario_of(entry, "h200-sxm", 8, 16384, "20 GB") for entry in ENTRIES.values()]
+    held = [case.resident_sequences(case.workload.context).magnitude for case in kept]
+    assert len(held) >= 8 and sum(map(bool, held)) >= 6
+
+
+@pytest.mark.parametrize("asked", ["runtime = '20 GB'", "runtime = '7 GB'\nweights = '1 byte/parameter'"])
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_show_says_by_which_options_fit_agrees(run, answer, tmp_path, asked, count):
+    file = tmp_path / "mine.toml"
+    text = f'model = "llama-3.1-70b"\naccelerator = "h200-sxm"\nnode.accelerators = {count}\n[reserve]\n{asked}\n'
+    file.write_text(text, encoding="utf-8")
+    said = sentences(run("show", str(file))[1])
+    options = shlex.split(re.search(r"reserves as much with (--.*?), and otherwise ", said)[1])
+    assert "and otherwise 10 % of the memory and 2 GB on each." in said
+    rows = answer("fit", LLAMA, "--context", "32768", "--accelerator", "h200-sxm", *options)["fits"]
+    case = load(file)
+    for row in rows:
+        ranks = Quantity(float(row["count"]), "accelerator")
+        assert row["room_bytes"] == pytest.approx(case.rank_pool(ranks).m_as("byte"), rel=1e-7)
+
+
+def test_fit_says_by_which_options_a_scenario_agrees(run):
+    out = sentences(run("fit", LLAMA, "--accelerator", "h200-sxm")[1])
+    assert "Reserved on it: 10 % of the memory and 2 GB (--utilisation, --runtime)." in out
+    assert "as the reference with 20 GB on 8 accelerators, --utilisation 1 --runtime '2.5 GB'." in out
+    out = sentences(run("fit", LLAMA, "--accelerator", "h200-sxm", "--utilisation", "1", "--runtime", "2.5 GB")[1])
+    assert "Reserved on it: 2.5 GB (--runtime), as by a scenario with that much for each accelerator." in out
+    assert "Reserved on it: 15 % of the memory" in sentences(run("fit", LLAMA, "--utilisation", "0.85")[1])
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (LLAMA, None),
+        (DEEPSEEK_V3, "stores the state 4 times on 4 and 8 times on 8."),
+        (NEMOTRON, "stores the state 1.86 times on 4 and 3.59 times on 8."),
+    ],
+)
+def test_state_that_is_stored_several_times_is_said_to_be(run, answer, config, said):
+    asked = "fit", config, "--weights", "400 GB", "--context", "131072", "--accelerator", "h200-sxm"
+    out = sentences(run(*asked)[1])
+    assert ("by tensor parallelism, which" in out, "more may fit: costlib show." in out) == (said is not None,) * 2
+    assert said is None or said in out
+    once = read(config).state(quantity("131072 token")).m_as("byte")
+    for row in answer(*asked)["fits"]:
+        assert row["state_copies"] == pytest.approx(row["count"] * row["state_bytes"] / once, rel=1e-6)
 
 
 def test_programs_get_whole_bytes(answer):
@@ -562,7 +689,7 @@ def test_show_says_why_none_fits_or_no_more(run, tmp_path, text, said):
 
 
 def test_show_says_no_more_of_the_reference(run):
-    assert run("show")[1].strip().splitlines()[-1].startswith("live-state")
+    assert run("show")[1].strip().split("\n\n")[-1].startswith("Reserved ([reserve]): ")
 
 
 # catalog

@@ -20,9 +20,10 @@ from costlib.cli.options import (
     why,
 )
 
-__all__ = ["fit"]
+__all__ = ["RUNTIME", "UTILISATION", "fit", "kept_free"]
 
 COUNTS = (1, 2, 4, 8)  # accelerators that share the model
+UTILISATION, RUNTIME = "0.9", "2 GB"  # of each accelerator, where nothing else is asked for
 SESSIONS = (("sessions", "state_bytes", "sessions"), ("in vLLM", "vllm_bytes", "sessions_vllm"))
 
 
@@ -36,10 +37,10 @@ def fit(
     kv_precision: KVPrecision = None,
     utilisation: Annotated[
         Any, sized("", 0.01, 1, "share of an accelerator's memory that the engine may use", "SHARE")
-    ] = "0.9",
+    ] = UTILISATION,
     runtime: Annotated[
         Any, sized("byte", 0, "1 PB", "what activations and graphs take of that on each accelerator", "SIZE")
-    ] = "2 GB",
+    ] = RUNTIME,
     accelerator: Annotated[
         list[str],
         typer.Option(
@@ -53,6 +54,8 @@ def fit(
     as_json: AsJson = False,
 ):
     """Say where a model fits: the room beside its weights, the longest context, the sessions at a cap.
+
+    By tensor parallelism. A scenario reserves otherwise: 'costlib show' says by which options both agree.
 
     Without --accelerator, all of the catalog are shown, each with the fewest on which a session fits, in vLLM too.
     """
@@ -89,7 +92,6 @@ def fit(
         **case,
         "fits": rows,
         "assumptions": [*model.assumptions, *stored.assumptions],
-        "assumptions_vllm": list(dict.fromkeys(text for rank in ranks for text in rank.assumptions)),
         "notes": notes(model, tokens),
         "refused": None,
     }
@@ -117,6 +119,7 @@ def _row(name, part, case, rank):
         "memory_bytes": part.memory,
         "weights_bytes": share,
         "room_bytes": room,
+        "state_copies": rank.copies,
         **rank.holds(room),
     }
 
@@ -129,12 +132,12 @@ def _gb(size, unit="GB"):
 
 def _blocks(answer, explain):
     """The answer for people, in blocks."""
-    from costlib.cli.printed import listed, table
+    from costlib.cli.printed import listed, table, wrapped
     from costlib.units import show
 
-    yield (
+    yield wrapped(
         f"{answer['model']}: weights of {_gb(answer['weights_bytes'])}, {answer['weights_from']}; "
-        f"sessions of {show(answer['context'], digits=15)}, cache in {answer['kv_precision']}"
+        f"sessions of {show(answer['context'], digits=15)}{_beyond(answer)}, cache in {answer['kv_precision']}"
     )
     yield table(
         [_line(row) for row in answer["fits"]],
@@ -164,25 +167,84 @@ def _line(row):
     )
 
 
+def _beyond(answer):
+    """Whether sessions are longer than those for which the model was made."""
+    limit = answer["context_limit"]
+    return ", longer than it was made for" if limit and answer["context"].m_as("token") > limit else ""
+
+
 def _footer(answer):
     """What the columns are, and what is taken for granted in them."""
     from costlib.cli.printed import wrapped
-    from costlib.units import show
 
-    limit, settings = answer["context_limit"], ", ".join(answer["assumptions_vllm"])
-    yield wrapped(
-        f"Memory, weights and room are those of one accelerator, of whose memory the engine may use "
-        f"{show(answer['utilisation'], 'percent')}, {_gb(answer['runtime_bytes'])} of that for what is not state."
-    )
+    limit, rows = answer["context_limit"], answer["fits"]
+    yield wrapped(f"Memory, weights and room are those of one accelerator. {_reserved(answer)}")
     yield (
         f"The longest context is at most that for which the model was made, {limit:,} tokens."
         if limit
         else "The longest context is at most that of a session: the file states no limit."
     )
     yield wrapped(
-        "Sessions are those for whose state there is room; in vLLM, those for what it reserves"
-        f"{settings and f', with {settings}'}."
+        f"Sessions are those for whose state there is room; in vLLM, those for what it reserves{_settings(rows)}."
     )
+    yield from map(wrapped, _copied(rows))
+
+
+def _reserved(answer):
+    """What is kept free, and by which options the same is kept free as in a scenario."""
+    from costlib.scenario import REFERENCE, load
+    from costlib.units import Quantity, show
+
+    share, runtime = answer["utilisation"].magnitude, answer["runtime_bytes"]
+    if share == 1:
+        return f"Reserved on it: {_gb(runtime)} (--runtime), as by a scenario with that much for each accelerator."
+    case = load(REFERENCE)
+    of_each = case.reserve.runtime / case.node.accelerators * Quantity(1, "accelerator")
+    return (
+        f"Reserved on it: {kept_free(share)} and {_gb(runtime)} (--utilisation, --runtime). costlib show reserves no "
+        f"share, and [reserve] runtime on a node: as the reference with {_gb(case.reserve.runtime)} on "
+        f"{show(case.node.accelerators)}, --utilisation 1 --runtime '{_gb(of_each)}'."
+    )
+
+
+def kept_free(share):
+    """What an engine that may use a share of a memory leaves of it, in words."""
+    return f"{100 * (1 - float(share)):.9g} % of the memory"
+
+
+def _settings(rows):
+    """The settings of vLLM that were taken for granted: those of all rows, and those of some with their counts."""
+    of = {row["count"]: row["assumptions_vllm"] for row in rows if row["sessions_vllm"] is not None}
+    common = [text for text in next(iter(of.values()), ()) if all(text in texts for texts in of.values())]
+    own = {}
+    for count, texts in sorted(of.items()):
+        own.setdefault(", ".join(text for text in texts if text not in common), []).append(f"{count}")
+    said = "; ".join(f"on {_listing(counts)}, {text}" for text, counts in own.items() if text)
+    settings = f", with {', '.join(common)}" if common else ""
+    return f"{settings}: {said}" if said else settings
+
+
+def _copied(rows):
+    """How often tensor parallelism stores a byte of state, where that is more than once and keeps others out."""
+    from costlib.units import show
+
+    copies = {
+        row["count"]: show(row["state_copies"])
+        for row in sorted(rows, key=lambda row: row["count"])
+        if row["room_bytes"].magnitude > 0 and round(row["state_copies"].m_as(""), 2) > 1
+    }
+    if copies:
+        times = _listing([f"{often} times on {count}" for count, often in copies.items()])
+        yield (
+            f"Accelerators share the model by tensor parallelism, which stores the state {times}. With "
+            "data-parallel attention, or several copies of the model, more may fit: costlib show."
+        )
+
+
+def _listing(texts):
+    """Texts as a sentence lists them."""
+    *before, last = texts
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _explained(answer):

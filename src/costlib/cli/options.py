@@ -157,8 +157,10 @@ def length(model, tokens, option):
 
 def notes(model, tokens):
     """What the answer does not contain, and whether it is beyond what the model was made for."""
-    beyond = model.context_limit is not None and tokens.m_as("token") > model.context_limit
-    return [*model.notes, *([f"made for contexts of up to {model.context_limit:,} tokens"] if beyond else [])]
+    limit = model.context_limit
+    beyond = limit is not None and tokens.m_as("token") > limit
+    served = f"made for contexts of up to {limit:,} tokens; an engine may refuse to serve longer ones" if beyond else ""
+    return [*model.notes, *filter(None, [served])]
 
 
 def why(refused):

@@ -101,7 +101,22 @@ def show(
     if as_json:
         return print_json(_plain(case, values))
     blocks = [_parts(case), _explained(case, values) if explain else _table(values)]
-    return print_text(blocks + list(_remarks(case, values)))
+    return print_text([*blocks, _reserved(case), *_remarks(case, values)])
+
+
+def _reserved(case):
+    """What is kept free of the node's memory, and by which options costlib fit keeps the same free."""
+    from costlib.cli.fit import RUNTIME, UTILISATION, kept_free
+    from costlib.cli.printed import wrapped
+    from costlib.units import Quantity, show
+
+    weights, runtime = show(case.reserve.weights, "B/parameter", digits=9), case.reserve.runtime
+    each = show(runtime / case.node.accelerators * Quantity(1, "accelerator"), "GB", digits=9)
+    return wrapped(
+        f"Reserved ([reserve]): weights of {weights}, and {show(runtime, 'GB', digits=9)} of the node, {each} on each "
+        f"accelerator. costlib fit reserves as much with --weight-precision '{weights}' --utilisation 1 --runtime "
+        f"'{each}', and otherwise {kept_free(UTILISATION)} and {RUNTIME} on each."
+    )
 
 
 def _remarks(case, values):

@@ -117,8 +117,8 @@ def vllm(
             slope += kept.layers * page / (size * kept.stride)
     caches = [each.kept for each in blocks if each.tokens is not None]
     precision = _precision(config, kv_precision)
-    sizes = dict.fromkeys(f"{each.tokens:,.0f}" for each in blocks if each.tokens)
-    assumptions = [f"blocks of {' and of '.join(sizes)} tokens"] if sizes else []
+    sizes = sorted({each.tokens for each in blocks if each.tokens})
+    assumptions = [f"blocks of {' and of '.join(f'{size:,.0f}' for size in sizes)} tokens"] if sizes else []
     assumptions += _stored_otherwise(caches)
     if precision == 1 and any(cache.kind.startswith("latent") for cache in caches):
         assumptions.append("8-bit latents with their scales; attention that is not sparse may be stored without")
