@@ -1,5 +1,6 @@
 """The command: what it prints for people and for programs, how it ends, and that no input gives a traceback."""
 
+import fcntl
 import json
 import os
 import re
@@ -8,7 +9,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 import textwrap
+import time
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -314,7 +317,7 @@ def test_fit_shows_no_count_on_which_vllm_holds_nothing(run, answer):
     given = run(*asked, "--accelerator", "h100-sxm")[1]
     assert re.search(rf"^1 × h100-sxm .* 1 +0  vLLM: {re.escape(one['why_not_vllm'])}$", given, re.M)
     in_q8 = run(*asked, "--kv-precision", "q8_0")[1]
-    assert re.search(r"^1 × h100-sxm .* –  vLLM: ", in_q8, re.M)  # which it does not serve on any
+    assert re.search(r"^1 × h100-sxm .* –$", in_q8, re.M)  # which it does not serve on any
 
 
 @pytest.mark.parametrize("config", [LLAMA, GPT_OSS, NEMOTRON])
@@ -353,7 +356,9 @@ def test_heads_that_vllm_cannot_split_empty_its_column_alone(run, answer):
     assert all(row["sessions"] and row["why_not"] is None for row in rows)
     assert [row["sessions_vllm"] is None for row in rows] == [False, False, True, True]
     assert rows[2]["vllm_bytes"] is None and "6 key-value heads" in rows[2]["why_not_vllm"]
-    assert re.search(r"^4 × h200-sxm .* [\d,]+  +–  vLLM: .*6 key-value heads$", run(*asked)[1], re.M)
+    out = run(*asked)[1]
+    assert re.search(r"^4 × h200-sxm .* [\d,]+  +–  vLLM: .*6 key-value heads$", out, re.M)
+    assert "those for what it reserves, with blocks of 16 tokens." in sentences(out)
 
 
 def test_a_cache_that_vllm_lacks_empties_its_column_alone(answer):
@@ -427,7 +432,7 @@ def test_fit_says_what_its_columns_take_for_granted(run):
     assert "The longest context is at most that for which the model was made, 262,144 tokens." in sentences(out)
     assert max(map(len, out.splitlines())) <= 120
     in_q8 = sentences(run("fit", LLAMA, "--kv-precision", "q8_0")[1])
-    assert "in vLLM, those for what it reserves." in in_q8
+    assert "in vLLM, none: kv_precision = 1.0625 B/element; wanted that of fp32, bf16 or fp16, fp8, nvfp4." in in_q8
 
 
 @pytest.mark.parametrize(
@@ -526,7 +531,7 @@ def test_fit_says_by_which_options_a_scenario_agrees(run):
     assert "Reserved on it: 10 % of the memory and 2 GB (--utilisation, --runtime)." in out
     assert "as the reference with 20 GB on 8 accelerators, --utilisation 1 --runtime '2.5 GB'." in out
     out = sentences(run("fit", LLAMA, "--accelerator", "h200-sxm", "--utilisation", "1", "--runtime", "2.5 GB")[1])
-    assert "Reserved on it: 2.5 GB (--runtime), as by a scenario with that much for each accelerator." in out
+    assert "Reserved on it: 2.5 GB (--runtime), as in a scenario with that much for each accelerator." in out
     assert "Reserved on it: 15 % of the memory" in sentences(run("fit", LLAMA, "--utilisation", "0.85")[1])
 
 
@@ -541,7 +546,10 @@ def test_fit_says_by_which_options_a_scenario_agrees(run):
 def test_state_that_is_stored_several_times_is_said_to_be(run, answer, config, said):
     asked = "fit", config, "--weights", "400 GB", "--context", "131072", "--accelerator", "h200-sxm"
     out = sentences(run(*asked)[1])
-    assert ("by tensor parallelism, which" in out, "more may fit: costlib show." in out) == (said is not None,) * 2
+    assert (
+        "by tensor parallelism, which" in out,
+        "copies of the model: costlib scenario, then costlib show." in out,
+    ) == (said is not None,) * 2
     assert said is None or said in out
     once = read(config).state(quantity("131072 token")).m_as("byte")
     for row in answer(*asked)["fits"]:
@@ -580,8 +588,8 @@ def test_a_claim_that_cannot_hold_is_said_to(run, answer):
 
 def test_a_claim_that_leaves_less_than_a_layer_cannot_hold_either(run):
     out = run(*CLAIM, "--runtime", "5.4999 GB")[1]
-    assert out.endswith("less than one layer of the smallest attention keeps.\n")
-    assert "they take 124.0 GB more than there is." in run(*CLAIM[:-1], "bf16")[1]
+    assert sentences(out).endswith("less than one layer of the smallest attention keeps.")
+    assert "they take 124.0 GB more than there is." in sentences(run(*CLAIM[:-1], "bf16")[1])
     assert re.search(r"^key-value heads  head size  bf16", run(*CLAIM)[1], re.M)
 
 
@@ -865,6 +873,31 @@ def test_what_an_option_takes_is_said_in_a_sentence(run, given):
     assert said.endswith(f"Error: Invalid value for '--context': {WANTED[given]}\n")
 
 
+@pytest.mark.parametrize("name", ["fit", "scenario"])
+def test_two_sizes_of_the_weights_are_one_too_many(run, name):
+    said = is_bad(run(name, LLAMA, "--weights", "42 GB", "--weight-precision", "int4"))
+    assert said == "costlib: --weights and --weight-precision: both say what the weights take; wanted one of them\n"
+
+
+@pytest.mark.parametrize("asked", [("kv",), ("fit", "--weight-precision", "mxfp4")], ids=["kv", "fit"])
+def test_a_size_of_the_cache_that_is_given_is_not_assumed(run, answer, asked):
+    name, *options = asked
+    assumed = "a cache of 16 bits; the file declares no dtype"
+    assert answer(name, GPT_OSS, *options)["assumptions"] == [assumed]
+    assert answer(name, GPT_OSS, *options, "--kv-precision", "q8_0")["assumptions"] == []
+    fields = json.loads(Path(NEMOTRON).read_text()) | {"dtype": None, "torch_dtype": None}
+    given = name, "-", "--weight-precision", "fp8", "--kv-precision", "fp8"
+    given = given if name == "fit" else ("kv", "-", "--kv-precision", "fp8")
+    left = answer(*given, stdin=json.dumps(fields).encode())["assumptions"]
+    assert "inputs of convolutions in 16 bits; the file declares no dtype" in left and assumed not in left
+
+
+def test_a_share_may_be_a_percentage(answer, run):
+    asked = "fit", LLAMA, "--accelerator", "h200-sxm", "--utilisation"
+    assert answer(*asked, "85 %") == answer(*asked, "0.85")
+    assert "Reserved on it: 15 % of the memory" in sentences(run(*asked, "85%")[1])
+
+
 def test_sizes_and_shares_are_said_with_their_limits(run):
     said = is_bad(run("fit", LLAMA, "--weights", "42"))
     assert said.endswith("'42' has no unit; wanted a size, from 1 MB to 1 PB, as in '42 GB'\n")
@@ -928,6 +961,9 @@ def test_it_can_be_interrupted():
     with waiting:
         waiting.stdin.write(b" " * 2**20)  # more than a pipe holds: written once it reads
         waiting.stdin.flush()
+        while fcntl.ioctl(waiting.stdin, termios.FIONREAD, bytes(4)) != bytes(4):
+            time.sleep(0.01)
+        time.sleep(0.2)  # and now it waits: Python sees a signal between two reads only after the second
         waiting.send_signal(signal.SIGINT)
         assert waiting.wait(10) == 130
         assert b"Traceback" not in waiting.stderr.read()

@@ -389,7 +389,7 @@ def test_a_file_that_is_no_configuration(tmp_path, content, message):
 
 
 def test_a_folder_without_a_configuration_and_a_path_that_leads_nowhere(tmp_path):
-    with pytest.raises(InputError, match="has no config.json"):
+    with pytest.raises(InputError, match="is a folder without config.json; wanted one"):
         read(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         read(tmp_path / "missing.json")

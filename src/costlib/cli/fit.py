@@ -12,6 +12,7 @@ from costlib.cli.options import (
     Config,
     Explain,
     KVPrecision,
+    check_weights,
     completing,
     length,
     notes,
@@ -66,6 +67,7 @@ def fit(
     from costlib.model_config.rank import Rank
     from costlib.model_config.weights import weights_of
 
+    check_weights(weights, weight_precision)
     names = [name.lower() for name in accelerator] or catalog.names("accelerator")
     parts = {name: catalog.part("accelerator", name) for name in names}
     try:
@@ -91,7 +93,7 @@ def fit(
         "kv_precision": kv_format,
         **case,
         "fits": rows,
-        "assumptions": [*model.assumptions, *stored.assumptions],
+        "assumptions": [*model.assumed(kv_precision), *stored.assumptions],
         "notes": notes(model, tokens),
         "refused": None,
     }
@@ -140,7 +142,7 @@ def _blocks(answer, explain):
         f"sessions of {show(answer['context'], digits=15)}{_beyond(answer)}, cache in {answer['kv_precision']}"
     )
     yield table(
-        [_line(row) for row in answer["fits"]],
+        [_line(row, _unserved(answer["fits"])) for row in answer["fits"]],
         ["accelerators", "memory", "weights", "room", "", "longest", "sessions", "in vLLM", ""],
         right=range(1, 8),
     )
@@ -151,10 +153,16 @@ def _blocks(answer, explain):
     yield from listed("Note", answer["notes"])
 
 
-def _line(row):
+def _unserved(rows):
+    """Why vLLM serves this in no row, if it is for one reason."""
+    reasons = {row["why_not_vllm"] if row["sessions_vllm"] is None else None for row in rows}
+    return reasons.pop() if len(reasons) == 1 else None
+
+
+def _line(row, unserved):
     """A row for people."""
-    reasons = [row["why_not"]]
-    if row["sessions_vllm"] is None or row["sessions"] and not row["sessions_vllm"]:
+    reasons, lacking = [row["why_not"]], row["sessions_vllm"] is None
+    if lacking and not unserved or row["sessions"] and not lacking and not row["sessions_vllm"]:
         reasons.append(f"vLLM: {row['why_not_vllm']}")
     return (
         f"{row['count']} × {row['accelerator']}",
@@ -184,9 +192,9 @@ def _footer(answer):
         if limit
         else "The longest context is at most that of a session: the file states no limit."
     )
-    yield wrapped(
-        f"Sessions are those for whose state there is room; in vLLM, those for what it reserves{_settings(rows)}."
-    )
+    unserved = _unserved(rows)
+    in_vllm = f"none: {unserved}" if unserved else f"those for what it reserves{_settings(rows)}"
+    yield wrapped(f"Sessions are those for whose state there is room; in vLLM, {in_vllm}.")
     yield from map(wrapped, _copied(rows))
 
 
@@ -195,9 +203,9 @@ def _reserved(answer):
     from costlib.scenario import REFERENCE, load
     from costlib.units import Quantity, show
 
-    share, runtime = answer["utilisation"].magnitude, answer["runtime_bytes"]
+    share, runtime = answer["utilisation"].m_as(""), answer["runtime_bytes"]
     if share == 1:
-        return f"Reserved on it: {_gb(runtime)} (--runtime), as by a scenario with that much for each accelerator."
+        return f"Reserved on it: {_gb(runtime)} (--runtime), as in a scenario with that much for each accelerator."
     case = load(REFERENCE)
     of_each = case.reserve.runtime / case.node.accelerators * Quantity(1, "accelerator")
     return (
@@ -236,8 +244,8 @@ def _copied(rows):
     if copies:
         times = _listing([f"{often} times on {count}" for count, often in copies.items()])
         yield (
-            f"Accelerators share the model by tensor parallelism, which stores the state {times}. With "
-            "data-parallel attention, or several copies of the model, more may fit: costlib show."
+            f"Accelerators share the model by tensor parallelism, which stores the state {times}. More may fit with "
+            "data-parallel attention, or several copies of the model: costlib scenario, then costlib show."
         )
 
 

@@ -14,6 +14,7 @@ __all__ = [
     "Config",
     "Explain",
     "KVPrecision",
+    "check_weights",
     "completing",
     "length",
     "notes",
@@ -141,6 +142,14 @@ def weight_precision(more=""):
         metavar="FORMAT",
         help=f"Stored size of every weight, as in int4 or '0.6 byte/parameter'{more}.",
     )
+
+
+def check_weights(size, precision):
+    """Refuse two answers to one question."""
+    from costlib.schema import InputError
+
+    if size is not None and precision is not None:
+        raise InputError("--weights and --weight-precision: both say what the weights take; wanted one of them")
 
 
 def length(model, tokens, option):

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from costlib import catalog
-from costlib.model_config.config import QUANTISATION, ModelConfig
+from costlib.model_config.config import CACHE_UNDECLARED, QUANTISATION, ModelConfig
 from costlib.model_config.families import FAMILIES, kept_layers
 from costlib.model_config.fields import TOKENS, Fields, Refused
 from costlib.model_config.parameters import Unknown, parameters
@@ -251,7 +251,7 @@ def kv_format(f):
         return CACHE_ALGORITHMS[found.pop()]
     declared = f.text("dtype")
     if declared is None:
-        f.assumptions["dtype"] = "a cache of 16 bits; the file declares no dtype"
+        f.assumptions["dtype"] = CACHE_UNDECLARED
         return "bf16"
     if declared not in SPELLINGS:
         raise Refused("dtype", declared, "the size of an element of the cache hangs on it")
@@ -353,9 +353,11 @@ def _found(path):
         if path.is_dir():
             if (path / "config.json").is_file():
                 return path / "config.json"
-            raise InputError(f"{path}: has no config.json; wanted a folder that holds one")
+            raise InputError(f"{path}: is a folder without config.json; wanted one that holds it, or a file")
         if path.exists() or path.suffix in (".json", ".gguf"):
             return path
+    except InputError:
+        raise
     except (OSError, ValueError) as error:  # a name that is too long, or has a zero in it
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(path.parts) == 2 and not path.is_absolute():
@@ -432,7 +434,7 @@ def parsed(content, where):
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"{where}: is not JSON: {error}") from None
+        raise InputError(f"{where}: is not JSON: {error}; wanted a model's config.json") from None
 
 
 DEEPEST = 60
