@@ -202,7 +202,9 @@ def test_kv_and_fit_read_a_gguf_file(run, answer, tmp_path):
     writer.write_tensors_to_file()
     writer.close()
     assert answer("kv", str(file))["needs"]["total_bytes"] == 4 * 2 * (16 + 16) * 2 * 4096
-    assert answer("fit", str(file))["weights_bytes"] == 1000 * 64 * 2
+    fits = answer("fit", str(file))
+    assert fits["weights_bytes"] == 1000 * 64 * 2
+    assert "llama.cpp by itself divides layers" in fits["notes"][-1]
     assert "wanted the config.json" in is_bad(run("kv", str(file), "--measure"))
     file.write_bytes(file.read_bytes()[:100])
     assert "cut off" in is_bad(run("kv", str(file)))
@@ -696,6 +698,24 @@ def test_show_says_why_none_fits_or_no_more(run, tmp_path, text, said):
     assert ("[reserve] says" in last) == ("8 times" not in last)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("Qwen3-8B", """: a model of the catalog; wanted a scenario file, with model = "qwen3-8b" in it"""),
+        (LLAMA, f": a model's file; wanted a scenario, as 'costlib scenario {LLAMA}' writes it"),
+        ("no.gguf", ": a model's file; wanted a scenario, as 'costlib scenario no.gguf' writes it"),
+    ],
+)
+def test_show_of_a_model_says_what_a_scenario_is(run, given, said):
+    assert is_bad(run("show", given)) == f"costlib: {given}{said}\n"
+
+
+def test_a_scenario_may_be_called_as_a_model(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("qwen3-8b").write_text('model = "qwen3-8b"')
+    assert "Qwen3 8B" in run("show", "qwen3-8b")[1]
+
+
 def test_show_says_no_more_of_the_reference(run):
     assert run("show")[1].strip().split("\n\n")[-1].startswith("Reserved ([reserve]): ")
 
@@ -890,6 +910,14 @@ def test_a_size_of_the_cache_that_is_given_is_not_assumed(run, answer, asked):
     given = given if name == "fit" else ("kv", "-", "--kv-precision", "fp8")
     left = answer(*given, stdin=json.dumps(fields).encode())["assumptions"]
     assert "inputs of convolutions in 16 bits; the file declares no dtype" in left and assumed not in left
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [("FP8", "fp8"), ("fp8_e5m2", "fp8"), ("bfloat16", "bf16"), ("q8_0", "q8_0")]
+)
+def test_a_format_is_called_by_its_own_name(run, answer, given, name):
+    assert answer("kv", LLAMA, "--kv-precision", given) == answer("kv", LLAMA, "--kv-precision", name)
+    assert f"cache in {name}\n" in run("fit", LLAMA, "--kv-precision", given)[1]
 
 
 def test_a_share_may_be_a_percentage(answer, run):

@@ -471,6 +471,29 @@ def test_a_repository_is_fetched_where_the_library_is_installed(tmp_path, monkey
     assert asked == [("some/model", "config.json")]
 
 
+def assumed(engine, table, tokens, *asked):
+    return engine(read_table(table, "example"), Quantity(tokens, "token"), *asked).assumptions
+
+
+def test_an_engine_says_what_it_stores_otherwise_than_asked_or_needed():
+    stored, four_bits = "keys and values stored as nvfp4", quantity("0.5625 byte/element")
+    for engine in (engines.vllm, engines.sglang):
+        assert stored in assumed(engine, LLAMA, 100, four_bits) and stored not in assumed(engine, LLAMA, 100)
+    hybrid = oracle.default_of("qwen3_next") | {"dtype": "bfloat16"}
+    states = "recurrent states in the model's 16 bits"
+    assert states in assumed(engines.vllm, hybrid, 100) and states not in assumed(engines.sglang, hybrid, 100)
+    assert states not in assumed(engines.vllm, hybrid | {"dtype": "float32"}, 100)
+    declared = json.loads((CONFIGS / "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8.json").read_text())
+    assert states not in assumed(engines.vllm, declared, 100)
+
+
+def test_a_pool_for_windows_that_is_too_small_for_a_sequence_is_said_to_be():
+    windowed = {**LLAMA, "model_type": "mistral", "sliding_window": 1000}
+    few = "a pool for windows of 0.8 of the tokens, fewer than one sequence of this length keeps there"
+    assert few in assumed(engines.sglang, windowed, 100) and few in assumed(engines.sglang, windowed, 1248)
+    assert few not in assumed(engines.sglang, windowed, 1249)
+
+
 REPOSITORIES = """
 import sys, time
 from costlib.model_config import read

@@ -94,10 +94,16 @@ def fit(
         **case,
         "fits": rows,
         "assumptions": [*model.assumed(kv_precision), *stored.assumptions],
-        "notes": notes(model, tokens),
+        "notes": [*notes(model, tokens), *_of_llama_cpp(config)],
         "refused": None,
     }
     return print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
+
+
+def _of_llama_cpp(config):
+    """What is not said of the engine that a GGUF file is for."""
+    if config.lower().endswith(".gguf"):
+        yield "several accelerators divide heads, as in vLLM; llama.cpp by itself divides layers: costlib worksheet"
 
 
 def _on(name, part, case, ranks, every):

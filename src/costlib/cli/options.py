@@ -72,14 +72,15 @@ def _wanted(unit, limits):
 
 
 def _kv_format(given):
-    from costlib.model_config.precision import precision_of
+    """A format by its own name, whatever it was called."""
+    from costlib.model_config.precision import SPELLINGS, precision_of
     from costlib.schema import InputError
 
     try:
         precision_of(given)
     except InputError as error:
         raise typer.BadParameter(str(error)) from None
-    return given
+    return SPELLINGS[given.lower()]
 
 
 def _weight_precision(given):

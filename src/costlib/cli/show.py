@@ -96,12 +96,25 @@ def show(
     from costlib.cli.printed import print_json, print_text
     from costlib.scenario import load
 
+    if scenario is not None and not Path(scenario).is_dir():
+        _check_that_it_is_no_model(scenario)
     case = load(scenario)
     values = derived(case)
     if as_json:
         return print_json(_plain(case, values))
     blocks = [_parts(case), _explained(case, values) if explain else _table(values)]
     return print_text([*blocks, _reserved(case), *_remarks(case, values)])
+
+
+def _check_that_it_is_no_model(given):
+    """Refuse what stands for a model alone, and say what a scenario is that has it."""
+    from costlib import catalog
+    from costlib.schema import InputError
+
+    if given.lower().endswith((".json", ".gguf")):
+        raise InputError(f"{given}: a model's file; wanted a scenario, as 'costlib scenario {given}' writes it")
+    if not Path(given).exists() and (name := given.lower()) in catalog.names("model"):
+        raise InputError(f'{given}: a model of the catalog; wanted a scenario file, with model = "{name}" in it')
 
 
 def _reserved(case):

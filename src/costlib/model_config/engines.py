@@ -125,7 +125,7 @@ def vllm(
     if any(cache.window for cache in caches):
         assumptions.append(f"at most {batched_tokens:,} tokens a step")
     own = dict.fromkeys(8 * size for state in config.states if (size := _precision_of_state(state)) < state.precision)
-    assumptions += [f"recurrent states in {bits:g} bits, those of the model" for bits in own]
+    assumptions += [f"recurrent states in the model's {bits:g} bits" for bits in own]
     return reserved("vLLM", rows, slope, constant, assumptions)
 
 
