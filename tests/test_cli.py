@@ -412,7 +412,7 @@ def test_fit_says_what_the_answer_does_not_contain(run, answer):
 
 @pytest.mark.parametrize("asked", [("kv", LLAMA, "--tokens"), ("fit", LLAMA, "--context")], ids=["kv", "fit"])
 def test_a_context_beyond_the_models_limit_is_noted(run, answer, asked):
-    noted = "made for contexts of up to 131,072 tokens; an engine may refuse to serve longer ones"
+    noted = "made for contexts of up to 131,072 tokens; to go beyond, engines scale the model's positions, as by YaRN"
     assert answer(*asked, "131073")["notes"] == [noted]
     assert answer(*asked, "131072")["notes"] == []
     assert f"Note:\n- {noted}\n" in run(*asked, "131073")[1]
@@ -519,7 +519,9 @@ def test_show_says_by_which_options_fit_agrees(run, answer, tmp_path, asked, cou
     text = f'model = "llama-3.1-70b"\naccelerator = "h200-sxm"\nnode.accelerators = {count}\n[reserve]\n{asked}\n'
     file.write_text(text, encoding="utf-8")
     said = sentences(run("show", str(file))[1])
-    options = shlex.split(re.search(r"reserves as much with (--.*?), and otherwise ", said)[1])
+    options = shlex.split(
+        re.search(r"by tensor parallelism alone, reserves as much with (--.*?), and otherwise ", said)[1]
+    )
     assert "and otherwise 10 % of the memory and 2 GB on each." in said
     rows = answer("fit", LLAMA, "--context", "32768", "--accelerator", "h200-sxm", *options)["fits"]
     case = load(file)

@@ -168,9 +168,10 @@ def length(model, tokens, option):
 def notes(model, tokens):
     """What the answer does not contain, and whether it is beyond what the model was made for."""
     limit = model.context_limit
-    beyond = limit is not None and tokens.m_as("token") > limit
-    served = f"made for contexts of up to {limit:,} tokens; an engine may refuse to serve longer ones" if beyond else ""
-    return [*model.notes, *filter(None, [served])]
+    if limit is None or tokens.m_as("token") <= limit:
+        return list(model.notes)
+    longer = "to go beyond, engines scale the model's positions, as by YaRN"
+    return [*model.notes, f"made for contexts of up to {limit:,} tokens; {longer}"]
 
 
 def why(refused):

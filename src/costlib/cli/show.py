@@ -253,8 +253,8 @@ def _reserved(case):
     each = show(runtime / case.node.accelerators * Quantity(1, "accelerator"), "GB", digits=9)
     return wrapped(
         f"Reserved ([reserve]): weights of {weights}, and {show(runtime, 'GB', digits=9)} of the node, {each} on each "
-        f"accelerator. costlib fit reserves as much with --weight-precision '{weights}' --utilisation 1 --runtime "
-        f"'{each}', and otherwise {kept_free(UTILISATION)} and {RUNTIME} on each."
+        f"accelerator. costlib fit, by tensor parallelism alone, reserves as much with --weight-precision '{weights}' "
+        f"--utilisation 1 --runtime '{each}', and otherwise {kept_free(UTILISATION)} and {RUNTIME} on each."
     )
 
 
