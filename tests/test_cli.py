@@ -1,24 +1,29 @@
 """The command: what it prints for people and for programs, how it ends, and that no input gives a traceback."""
 
+import fcntl
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import textwrap
+import time
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pytest
+from test_model_scenario import CATALOGUED, PUBLISHED
 from test_scenario import on_card
 
 import costlib
 from conftest import BOOK
-from costlib import catalog
+from costlib import capacity, catalog
 from costlib.book import FILES
 from costlib.book.stated import rows
 from costlib.cli import printed
@@ -28,13 +33,14 @@ from costlib.model_config import oracle, read
 from costlib.model_config.engines import sglang, vllm
 from costlib.model_config.llama_cpp import llama_cpp
 from costlib.model_config.rank import Rank
-from costlib.scenario import VARIABLE, load
+from costlib.scenario import VARIABLE, load, loads
 from costlib.units import Quantity, quantity
 
 CONFIGS = FILES / "configs"
 LLAMA = str(CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json")
 GPT_OSS = str(CONFIGS / "openai--gpt-oss-120b.json")
 GEMMA = str(CONFIGS / "google--gemma-4-26B-A4B.json")
+DEEPSEEK_V3 = str(CONFIGS / "deepseek-ai--DeepSeek-V3.json")
 NEMOTRON = str(CONFIGS / "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8.json")
 
 
@@ -197,7 +203,9 @@ def test_kv_and_fit_read_a_gguf_file(run, answer, tmp_path):
     writer.write_tensors_to_file()
     writer.close()
     assert answer("kv", str(file))["needs"]["total_bytes"] == 4 * 2 * (16 + 16) * 2 * 4096
-    assert answer("fit", str(file))["weights_bytes"] == 1000 * 64 * 2
+    fits = answer("fit", str(file))
+    assert fits["weights_bytes"] == 1000 * 64 * 2
+    assert "llama.cpp by itself divides layers" in fits["notes"][-1]
     assert "wanted the config.json" in is_bad(run("kv", str(file), "--measure"))
     file.write_bytes(file.read_bytes()[:100])
     assert "cut off" in is_bad(run("kv", str(file)))
@@ -312,7 +320,7 @@ def test_fit_shows_no_count_on_which_vllm_holds_nothing(run, answer):
     given = run(*asked, "--accelerator", "h100-sxm")[1]
     assert re.search(rf"^1 × h100-sxm .* 1 +0  vLLM: {re.escape(one['why_not_vllm'])}$", given, re.M)
     in_q8 = run(*asked, "--kv-precision", "q8_0")[1]
-    assert re.search(r"^1 × h100-sxm .* –  vLLM: ", in_q8, re.M)  # which it does not serve on any
+    assert re.search(r"^1 × h100-sxm .* –$", in_q8, re.M)  # which it does not serve on any
 
 
 @pytest.mark.parametrize("config", [LLAMA, GPT_OSS, NEMOTRON])
@@ -351,7 +359,9 @@ def test_heads_that_vllm_cannot_split_empty_its_column_alone(run, answer):
     assert all(row["sessions"] and row["why_not"] is None for row in rows)
     assert [row["sessions_vllm"] is None for row in rows] == [False, False, True, True]
     assert rows[2]["vllm_bytes"] is None and "6 key-value heads" in rows[2]["why_not_vllm"]
-    assert re.search(r"^4 × h200-sxm .* [\d,]+  +–  vLLM: .*6 key-value heads$", run(*asked)[1], re.M)
+    out = run(*asked)[1]
+    assert re.search(r"^4 × h200-sxm .* [\d,]+  +–  vLLM: .*6 key-value heads$", out, re.M)
+    assert "those for what it reserves, with blocks of 16 tokens." in sentences(out)
 
 
 def test_a_cache_that_vllm_lacks_empties_its_column_alone(answer):
@@ -403,23 +413,152 @@ def test_fit_says_what_the_answer_does_not_contain(run, answer):
 
 @pytest.mark.parametrize("asked", [("kv", LLAMA, "--tokens"), ("fit", LLAMA, "--context")], ids=["kv", "fit"])
 def test_a_context_beyond_the_models_limit_is_noted(run, answer, asked):
-    noted = "made for contexts of up to 131,072 tokens"
+    noted = "made for contexts of up to 131,072 tokens; to go beyond, engines scale the model's positions, as by YaRN"
     assert answer(*asked, "131073")["notes"] == [noted]
     assert answer(*asked, "131072")["notes"] == []
     assert f"Note:\n- {noted}\n" in run(*asked, "131073")[1]
 
 
-def test_fit_says_what_its_columns_take_for_granted(run, answer):
-    def sentences(*asked):
-        return " ".join(run("fit", *asked)[1].split())
+def test_sessions_longer_than_the_model_was_made_for_are_said_to_be(run):
+    beyond, asked = "tokens, longer than it was made for, cache in bf16", ("fit", LLAMA, "--context")
+    assert beyond in " ".join(run(*asked, "131073")[1].split())
+    assert beyond not in " ".join(run(*asked, "131072")[1].split())
 
-    settings = answer("fit", GEMMA)["assumptions_vllm"]
-    assert any("tokens a step" in text for text in settings)
-    assert sentences(GEMMA).count(f"in vLLM, those for what it reserves, with {', '.join(settings)}.") == 1
-    assert "The longest context is at most that for which the model was made, 262,144 tokens." in sentences(GEMMA)
-    in_q8 = sentences(LLAMA, "--kv-precision", "q8_0")
-    assert "in vLLM, those for what it reserves." in in_q8
-    assert max(map(len, run("fit", GEMMA)[1].splitlines())) <= 120
+
+def sentences(out):
+    """What is printed, without the ends of its lines."""
+    return " ".join(out.split())
+
+
+def test_fit_says_what_its_columns_take_for_granted(run):
+    out = run("fit", GEMMA)[1]
+    assert "The longest context is at most that for which the model was made, 262,144 tokens." in sentences(out)
+    assert max(map(len, out.splitlines())) <= 120
+    in_q8 = sentences(run("fit", LLAMA, "--kv-precision", "q8_0")[1])
+    assert "in vLLM, none: kv_precision = 1.0625 B/element; wanted that of fp32, bf16 or fp16, fp8, nvfp4." in in_q8
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (LLAMA, ", with blocks of 16 tokens."),
+        (GPT_OSS, ", with blocks of 16 tokens, at most 8,192 tokens a step."),
+        (
+            GEMMA,
+            ", with at most 8,192 tokens a step: "
+            "on 1, 2 and 8, blocks of 16 and of 32 tokens; on 4, blocks of 16 tokens.",
+        ),
+        (NEMOTRON, ": on 1 and 2, blocks of 4,160 tokens; on 4, blocks of 2,080 tokens; on 8, blocks of 1,040 tokens."),
+    ],
+)
+def test_settings_of_vllm_stand_with_the_counts_to_which_they_belong(run, answer, config, said):
+    asked = "fit", config, "--weights", "60 GB", "--accelerator", "h200-sxm"
+    assert f"in vLLM, those for what it reserves{said}" in sentences(run(*asked)[1])
+    model = read(config)
+    for row in answer(*asked)["fits"]:
+        length = quantity(f"{model.context_limit} token")
+        assert row["assumptions_vllm"] == list(vllm(model, length, tensor_parallel=row["count"]).assumptions)
+
+
+def test_settings_of_counts_that_are_not_shown_are_not_said(run):
+    """Where one or two of each card hold it, nothing is said of what four and eight would take for granted."""
+    out = run("fit", NEMOTRON, "--weights", "20 GB", "--context", "1000")[1]
+    assert set(re.findall(r"^(\d) × ", out, re.M)) == {"1", "2"}
+    assert "those for what it reserves, with blocks of 4,160 tokens." in sentences(out)
+
+
+# fit and show
+
+
+ENTRIES = {name: entry for name, entry in CATALOGUED.items() if catalog.part("model", entry).experts is None}
+
+
+def scenario_of(entry, card, count, context, runtime):
+    return loads(
+        f"""model = "{entry}"\naccelerator = "{card}"\nnode.accelerators = {count}\nreserve.runtime = "{runtime}"
+        workload.context = "{context} token"\nworkload.observation = "{context} token" """,
+        "mine.toml",
+    )
+
+
+@pytest.mark.parametrize(("name", "entry"), ENTRIES.items(), ids=ENTRIES.values())
+@pytest.mark.parametrize(("card", "context", "runtime"), [("h200-sxm", 16384, "20 GB"), ("rtx-4090", 3000, "7 GB")])
+def test_fit_and_a_scenario_agree_where_they_reserve_the_same(run, name, entry, card, context, runtime):
+    """For each number of accelerators, and so for the best way of a node to share its copies."""
+    fields = next(row["fields"] for row in PUBLISHED if name in row["models"])
+    if entry == "gemma-4-31b":
+        fields = fields | {"sliding_window": 1024}
+    case = scenario_of(entry, card, 8, context, runtime)
+    each = case.reserve.runtime.m_as("byte") / 8
+    code, out, _ = run(
+        *("fit", "-", "--accelerator", card, "--context", str(context), "--utilisation", "1", "--runtime", f"{each} B"),
+        *("--weight-precision", "2 byte/parameter", "--kv-precision", "bf16", "--json"),
+        stdin=json.dumps(fields | {"dtype": "bfloat16"}).encode(),
+    )
+    assert code == 0
+    held = {row["count"]: row["sessions"] for row in json.loads(out)["fits"]}
+    tokens = case.workload.context
+    for count, sessions in held.items():
+        ranks = Quantity(float(count), "accelerator")
+        state = case.model.shard(ranks).context_state(tokens, case.precision.kv_cache)
+        assert sessions == capacity.resident_on_node(case.rank_pool(ranks), state, ranks, ranks).magnitude
+    divisors = [int(ranks.magnitude) for ranks in case.sharings]
+    best = max(8 // count * held[count] for count in divisors)
+    assert case.resident_sequences(tokens).magnitude == best
+
+
+def test_agreement_is_of_models_that_fit_and_of_some_that_do_not():
+    kept = [scenario_of(entry, "h200-sxm", 8, 16384, "20 GB") for entry in ENTRIES.values()]
+    held = [case.resident_sequences(case.workload.context).magnitude for case in kept]
+    assert len(held) >= 8 and sum(map(bool, held)) >= 6
+
+
+@pytest.mark.parametrize("asked", ["runtime = '20 GB'", "runtime = '7 GB'\nweights = '1 byte/parameter'"])
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_show_says_by_which_options_fit_agrees(run, answer, tmp_path, asked, count):
+    file = tmp_path / "mine.toml"
+    text = f'model = "llama-3.1-70b"\naccelerator = "h200-sxm"\nnode.accelerators = {count}\n[reserve]\n{asked}\n'
+    file.write_text(text, encoding="utf-8")
+    said = sentences(run("show", str(file))[1])
+    options = shlex.split(
+        re.search(r"by tensor parallelism alone, reserves as much with (--.*?), and otherwise ", said)[1]
+    )
+    assert "and otherwise 10 % of the memory and 2 GB on each." in said
+    rows = answer("fit", LLAMA, "--context", "32768", "--accelerator", "h200-sxm", *options)["fits"]
+    case = load(file)
+    for row in rows:
+        ranks = Quantity(float(row["count"]), "accelerator")
+        assert row["room_bytes"] == pytest.approx(case.rank_pool(ranks).m_as("byte"), rel=1e-7)
+
+
+def test_fit_says_by_which_options_a_scenario_agrees(run):
+    out = sentences(run("fit", LLAMA, "--accelerator", "h200-sxm")[1])
+    assert "Reserved on it: 10 % of the memory and 2 GB (--utilisation, --runtime)." in out
+    assert "as the reference with 20 GB on 8 accelerators, --utilisation 1 --runtime '2.5 GB'." in out
+    out = sentences(run("fit", LLAMA, "--accelerator", "h200-sxm", "--utilisation", "1", "--runtime", "2.5 GB")[1])
+    assert "Reserved on it: 2.5 GB (--runtime), as in a scenario with that much for each accelerator." in out
+    assert "Reserved on it: 15 % of the memory" in sentences(run("fit", LLAMA, "--utilisation", "0.85")[1])
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (LLAMA, None),
+        (DEEPSEEK_V3, "stores the state 4 times on 4 and 8 times on 8."),
+        (NEMOTRON, "stores the state 1.86 times on 4 and 3.59 times on 8."),
+    ],
+)
+def test_state_that_is_stored_several_times_is_said_to_be(run, answer, config, said):
+    asked = "fit", config, "--weights", "400 GB", "--context", "131072", "--accelerator", "h200-sxm"
+    out = sentences(run(*asked)[1])
+    assert (
+        "by tensor parallelism, which" in out,
+        "copies of the model: costlib scenario, then costlib show." in out,
+    ) == (said is not None,) * 2
+    assert said is None or said in out
+    once = read(config).state(quantity("131072 token")).m_as("byte")
+    for row in answer(*asked)["fits"]:
+        assert row["state_copies"] == pytest.approx(row["count"] * row["state_bytes"] / once, rel=1e-6)
 
 
 def test_programs_get_whole_bytes(answer):
@@ -454,8 +593,8 @@ def test_a_claim_that_cannot_hold_is_said_to(run, answer):
 
 def test_a_claim_that_leaves_less_than_a_layer_cannot_hold_either(run):
     out = run(*CLAIM, "--runtime", "5.4999 GB")[1]
-    assert out.endswith("less than one layer of the smallest attention keeps.\n")
-    assert "they take 124.0 GB more than there is." in run(*CLAIM[:-1], "bf16")[1]
+    assert sentences(out).endswith("less than one layer of the smallest attention keeps.")
+    assert "they take 124.0 GB more than there is." in sentences(run(*CLAIM[:-1], "bf16")[1])
     assert re.search(r"^key-value heads  head size  bf16", run(*CLAIM)[1], re.M)
 
 
@@ -615,7 +754,7 @@ def test_show_says_what_model_and_accelerator_are_not_made_for(run, answer, tmp_
     file.write_text(text, encoding="utf-8")
     code, out, err = run("show", str(file))
     shown = [" ".join(block.split()) for block in out.split("\n\n")]
-    assert (code, err, shown[2:]) == (0, "", remarks)
+    assert (code, err, shown[3:]) == (0, "", remarks)
     assert answer("show", str(file)).keys() == answer("show").keys()
 
 
@@ -627,8 +766,26 @@ def test_the_state_of_all_is_printed_in_a_unit_that_suits_it(run, answer):
     assert answer("show", laptop)["values"]["live-state"]["unit"] == "byte"
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("Qwen3-8B", """: a model of the catalog; wanted a scenario file, with model = "qwen3-8b" in it"""),
+        (LLAMA, f": a model's file; wanted a scenario, as 'costlib scenario {LLAMA}' writes it"),
+        ("no.gguf", ": a model's file; wanted a scenario, as 'costlib scenario no.gguf' writes it"),
+    ],
+)
+def test_show_of_a_model_says_what_a_scenario_is(run, given, said):
+    assert is_bad(run("show", given)) == f"costlib: {given}{said}\n"
+
+
+def test_a_scenario_may_be_called_as_a_model(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("qwen3-8b").write_text('model = "qwen3-8b"')
+    assert "Qwen3 8B" in run("show", "qwen3-8b")[1]
+
+
 def test_show_says_no_more_of_the_reference(run):
-    assert run("show")[1].strip().splitlines()[-1].startswith("live-state")
+    assert run("show")[1].strip().split("\n\n")[-1].startswith("Reserved ([reserve]): ")
 
 
 # catalog
@@ -804,6 +961,39 @@ def test_what_an_option_takes_is_said_in_a_sentence(run, given):
     assert said.endswith(f"Error: Invalid value for '--context': {WANTED[given]}\n")
 
 
+@pytest.mark.parametrize("name", ["fit", "scenario"])
+def test_two_sizes_of_the_weights_are_one_too_many(run, name):
+    said = is_bad(run(name, LLAMA, "--weights", "42 GB", "--weight-precision", "int4"))
+    assert said == "costlib: --weights and --weight-precision: both say what the weights take; wanted one of them\n"
+
+
+@pytest.mark.parametrize("asked", [("kv",), ("fit", "--weight-precision", "mxfp4")], ids=["kv", "fit"])
+def test_a_size_of_the_cache_that_is_given_is_not_assumed(run, answer, asked):
+    name, *options = asked
+    assumed = "a cache of 16 bits; the file declares no dtype"
+    assert answer(name, GPT_OSS, *options)["assumptions"] == [assumed]
+    assert answer(name, GPT_OSS, *options, "--kv-precision", "q8_0")["assumptions"] == []
+    fields = json.loads(Path(NEMOTRON).read_text()) | {"dtype": None, "torch_dtype": None}
+    given = name, "-", "--weight-precision", "fp8", "--kv-precision", "fp8"
+    given = given if name == "fit" else ("kv", "-", "--kv-precision", "fp8")
+    left = answer(*given, stdin=json.dumps(fields).encode())["assumptions"]
+    assert "inputs of convolutions in 16 bits; the file declares no dtype" in left and assumed not in left
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [("FP8", "fp8"), ("fp8_e5m2", "fp8"), ("bfloat16", "bf16"), ("q8_0", "q8_0")]
+)
+def test_a_format_is_called_by_its_own_name(run, answer, given, name):
+    assert answer("kv", LLAMA, "--kv-precision", given) == answer("kv", LLAMA, "--kv-precision", name)
+    assert f"cache in {name}\n" in run("fit", LLAMA, "--kv-precision", given)[1]
+
+
+def test_a_share_may_be_a_percentage(answer, run):
+    asked = "fit", LLAMA, "--accelerator", "h200-sxm", "--utilisation"
+    assert answer(*asked, "85 %") == answer(*asked, "0.85")
+    assert "Reserved on it: 15 % of the memory" in sentences(run(*asked, "85%")[1])
+
+
 def test_sizes_and_shares_are_said_with_their_limits(run):
     said = is_bad(run("fit", LLAMA, "--weights", "42"))
     assert said.endswith("'42' has no unit; wanted a size, from 1 MB to 1 PB, as in '42 GB'\n")
@@ -867,6 +1057,9 @@ def test_it_can_be_interrupted():
     with waiting:
         waiting.stdin.write(b" " * 2**20)  # more than a pipe holds: written once it reads
         waiting.stdin.flush()
+        while fcntl.ioctl(waiting.stdin, termios.FIONREAD, bytes(4)) != bytes(4):
+            time.sleep(0.01)
+        time.sleep(0.2)  # and now it waits: Python sees a signal between two reads only after the second
         waiting.send_signal(signal.SIGINT)
         assert waiting.wait(10) == 130
         assert b"Traceback" not in waiting.stderr.read()

@@ -239,7 +239,7 @@ def test_any_header_gives_a_number_or_a_reason(tmp_path_factory, architecture, f
 
 def test_more_than_it_has_formats_for_is_refused(tmp_path):
     config = read(tmp_path)
-    with pytest.raises(ArgumentError, match="kv_precision = 1.0 byte / element; wanted the size of one of fp32"):
+    with pytest.raises(ArgumentError, match="kv_precision = 1 B/element; wanted that of fp32"):
         llama_cpp(config, TOKENS, precision_of("fp8"))
     with pytest.raises(ArgumentError, match="value_precision"):
         llama_cpp(config, TOKENS, value_precision=precision_of("mxfp4"))
@@ -247,7 +247,7 @@ def test_more_than_it_has_formats_for_is_refused(tmp_path):
 
 def test_heads_that_are_no_whole_blocks_are_refused(tmp_path):
     config = read(tmp_path, fields={"attention.key_length": 80, "attention.value_length": 64})
-    with pytest.raises(ArgumentError, match="kv_precision = 1.0625 byte/element; .* blocks of 32 divide 80"):
+    with pytest.raises(ArgumentError, match="kv_precision = 1.0625 B/element; .* blocks of 32 divide 80"):
         llama_cpp(config, TOKENS, precision_of("q8_0"))
     assert llama_cpp(config, TOKENS, value_precision=precision_of("q8_0")).total > Quantity(0, "byte")
 

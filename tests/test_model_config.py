@@ -1,8 +1,14 @@
 """Reading a model's configuration: what it keeps, where it comes from, and what is refused."""
 
+import http.server
 import io
 import json
+import os
+import socket
+import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -383,7 +389,7 @@ def test_a_file_that_is_no_configuration(tmp_path, content, message):
 
 
 def test_a_folder_without_a_configuration_and_a_path_that_leads_nowhere(tmp_path):
-    with pytest.raises(InputError, match="has no config.json"):
+    with pytest.raises(InputError, match="is a folder without config.json; wanted one"):
         read(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         read(tmp_path / "missing.json")
@@ -460,8 +466,112 @@ def test_a_repository_is_fetched_where_the_library_is_installed(tmp_path, monkey
     fetch = lambda repository, file: asked.append((repository, file)) or str(tmp_path / file)  # noqa: E731
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "empty"))
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda url: None)
     assert read("some/model").bytes_per_token() == quantity("131072 B/token")
     assert asked == [("some/model", "config.json")]
+
+
+def assumed(engine, table, tokens, *asked):
+    return engine(read_table(table, "example"), Quantity(tokens, "token"), *asked).assumptions
+
+
+def test_an_engine_says_what_it_stores_otherwise_than_asked_or_needed():
+    stored, four_bits = "keys and values stored as nvfp4", quantity("0.5625 byte/element")
+    for engine in (engines.vllm, engines.sglang):
+        assert stored in assumed(engine, LLAMA, 100, four_bits) and stored not in assumed(engine, LLAMA, 100)
+    hybrid = oracle.default_of("qwen3_next") | {"dtype": "bfloat16"}
+    states = "recurrent states in the model's 16 bits"
+    assert states in assumed(engines.vllm, hybrid, 100) and states not in assumed(engines.sglang, hybrid, 100)
+    assert states not in assumed(engines.vllm, hybrid | {"dtype": "float32"}, 100)
+    declared = json.loads((CONFIGS / "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8.json").read_text())
+    assert states not in assumed(engines.vllm, declared, 100)
+
+
+def test_a_pool_for_windows_that_is_too_small_for_a_sequence_is_said_to_be():
+    windowed = {**LLAMA, "model_type": "mistral", "sliding_window": 1000}
+    few = "a pool for windows of 0.8 of the tokens, fewer than one sequence of this length keeps there"
+    assert few in assumed(engines.sglang, windowed, 100) and few in assumed(engines.sglang, windowed, 1248)
+    assert few not in assumed(engines.sglang, windowed, 1249)
+
+
+REPOSITORIES = """
+import sys, time
+from costlib.model_config import read
+from costlib.schema import InputError
+for name in sys.argv[1:]:
+    started = time.perf_counter()
+    try:
+        read(name)
+    except InputError as error:
+        print(time.perf_counter() - started, error)
+"""
+
+
+def not_fetched(host, folder, *names):
+    """The reasons for which a host does not give repositories, and the seconds that each takes."""
+    environment = os.environ | {"HF_ENDPOINT": host, "HF_HUB_CACHE": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", REPOSITORIES, *names], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""  # nor is anything tried again
+    lines = [line.partition(" ")[::2] for line in done.stdout.splitlines()]
+    start = f": not in the local cache of Hugging Face, nor fetched from {host}: "
+    said = {name: text.removeprefix(name + start) for name, (_, text) in zip(names, lines, strict=True)}
+    return said, [float(seconds) for seconds, _ in lines]
+
+
+def test_a_host_that_cannot_be_reached_is_said_at_once(tmp_path):
+    with socket.socket() as bound:  # and does not listen
+        bound.bind(("127.0.0.1", 0))
+        host = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        said, seconds = not_fetched(host, tmp_path, "some/model")
+    assert "Connection refused" in said["some/model"]
+    assert seconds[0] < 5  # and not half a minute
+
+
+class Host(http.server.BaseHTTPRequestHandler):
+    """A host that has no such file, and says why as that of Hugging Face does."""
+
+    def do_HEAD(self):
+        code, reason = {
+            "no": (404, "RepoNotFound"),
+            "gated": (403, "GatedRepo"),
+            "without": (404, "EntryNotFound"),
+            "broken": (500, ""),
+        }[self.path.split("/")[1]]
+        self.send_response(code)
+        self.send_header("X-Error-Code", reason)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_host_that_does_not_give_a_file_is_said_to_with_the_reason(tmp_path):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Host) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        names = "no/model", "gated/model", "without/model", "broken/model"
+        said, seconds = not_fetched(f"http://127.0.0.1:{server.server_port}", tmp_path, *names)
+        server.shutdown()
+    assert said["no/model"] == "there is no such repository, or it is private"
+    assert said["gated/model"].startswith("its owner gives it to those who ask")
+    assert said["without/model"] == "the repository has no config.json"
+    assert "500" in said["broken/model"]
+    assert max(seconds) < 5
+
+
+@pytest.mark.parametrize("name", ["qwen3-8b", "Qwen3-8B"])
+def test_a_name_of_the_catalog_is_told_where_it_is_taken(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as refused:
+        read(name)
+    said = str(refused.value)
+    assert said.startswith(f"{name}: a model of the catalog, ") and 'takes it, as model = "qwen3-8b" in' in said
+    assert "config.json of Qwen/Qwen3-8B, as" in said and said.endswith("https://huggingface.co/Qwen/Qwen3-8B")
+    Path(name).mkdir()
+    Path(name, "config.json").write_text(json.dumps(LLAMA))
+    assert read(name).name == name  # a folder of that name is what it says
 
 
 def test_every_family_with_defaults_is_one_that_is_read():

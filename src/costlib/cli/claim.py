@@ -23,7 +23,7 @@ def claim(
 ):
     """Check a vendor's claim: how much state it leaves to a token, and which attention can live on that."""
     from costlib import capacity, serving
-    from costlib.cli.printed import plain, print_json, print_text, table
+    from costlib.cli.printed import plain, print_json, print_text, table, wrapped
 
     weights = serving.weight_bytes(parameters, weight_precision)
     left = capacity.state_pool(memory, weights, runtime)
@@ -44,7 +44,7 @@ def claim(
         )
     blocks = [
         _sums(memory, parameters, weight_precision, weights, runtime, left, explain),
-        _verdict(per_token, payable, left, context),
+        wrapped(_verdict(per_token, payable, left, context)),
     ]
     if payable:
         blocks.append("Layers with a cache that this pays for, at most:")

@@ -12,6 +12,7 @@ from costlib.cli.options import (
     Config,
     Explain,
     KVPrecision,
+    check_weights,
     completing,
     length,
     notes,
@@ -20,9 +21,10 @@ from costlib.cli.options import (
     why,
 )
 
-__all__ = ["fit"]
+__all__ = ["RUNTIME", "UTILISATION", "fit", "kept_free"]
 
 COUNTS = (1, 2, 4, 8)  # accelerators that share the model
+UTILISATION, RUNTIME = "0.9", "2 GB"  # of each accelerator, where nothing else is asked for
 SESSIONS = (("sessions", "state_bytes", "sessions"), ("in vLLM", "vllm_bytes", "sessions_vllm"))
 
 
@@ -36,10 +38,10 @@ def fit(
     kv_precision: KVPrecision = None,
     utilisation: Annotated[
         Any, sized("", 0.01, 1, "share of an accelerator's memory that the engine may use", "SHARE")
-    ] = "0.9",
+    ] = UTILISATION,
     runtime: Annotated[
         Any, sized("byte", 0, "1 PB", "what activations and graphs take of that on each accelerator", "SIZE")
-    ] = "2 GB",
+    ] = RUNTIME,
     accelerator: Annotated[
         list[str],
         typer.Option(
@@ -54,6 +56,8 @@ def fit(
 ):
     """Say where a model fits: the room beside its weights, the longest context, the sessions at a cap.
 
+    By tensor parallelism. A scenario reserves otherwise: 'costlib show' says by which options both agree.
+
     Without --accelerator, all of the catalog are shown, each with the fewest on which a session fits, in vLLM too.
     """
     from costlib import catalog
@@ -63,6 +67,7 @@ def fit(
     from costlib.model_config.rank import Rank
     from costlib.model_config.weights import weights_of
 
+    check_weights(weights, weight_precision)
     names = [name.lower() for name in accelerator] or catalog.names("accelerator")
     parts = {name: catalog.part("accelerator", name) for name in names}
     try:
@@ -88,12 +93,17 @@ def fit(
         "kv_precision": kv_format,
         **case,
         "fits": rows,
-        "assumptions": [*model.assumptions, *stored.assumptions],
-        "assumptions_vllm": list(dict.fromkeys(text for rank in ranks for text in rank.assumptions)),
-        "notes": notes(model, tokens),
+        "assumptions": [*model.assumed(kv_precision), *stored.assumptions],
+        "notes": [*notes(model, tokens), *_of_llama_cpp(config)],
         "refused": None,
     }
     return print_json(plain(answer)) if as_json else print_text(_blocks(answer, explain))
+
+
+def _of_llama_cpp(config):
+    """What is not said of the engine that a GGUF file is for."""
+    if config.lower().endswith(".gguf"):
+        yield "several accelerators divide heads, as in vLLM; llama.cpp by itself divides layers: costlib worksheet"
 
 
 def _on(name, part, case, ranks, every):
@@ -117,6 +127,7 @@ def _row(name, part, case, rank):
         "memory_bytes": part.memory,
         "weights_bytes": share,
         "room_bytes": room,
+        "state_copies": rank.copies,
         **rank.holds(room),
     }
 
@@ -129,15 +140,15 @@ def _gb(size, unit="GB"):
 
 def _blocks(answer, explain):
     """The answer for people, in blocks."""
-    from costlib.cli.printed import listed, table
+    from costlib.cli.printed import listed, table, wrapped
     from costlib.units import show
 
-    yield (
+    yield wrapped(
         f"{answer['model']}: weights of {_gb(answer['weights_bytes'])}, {answer['weights_from']}; "
-        f"sessions of {show(answer['context'], digits=15)}, cache in {answer['kv_precision']}"
+        f"sessions of {show(answer['context'], digits=15)}{_beyond(answer)}, cache in {answer['kv_precision']}"
     )
     yield table(
-        [_line(row) for row in answer["fits"]],
+        [_line(row, _unserved(answer["fits"])) for row in answer["fits"]],
         ["accelerators", "memory", "weights", "room", "", "longest", "sessions", "in vLLM", ""],
         right=range(1, 8),
     )
@@ -148,10 +159,16 @@ def _blocks(answer, explain):
     yield from listed("Note", answer["notes"])
 
 
-def _line(row):
+def _unserved(rows):
+    """Why vLLM serves this in no row, if it is for one reason."""
+    reasons = {row["why_not_vllm"] if row["sessions_vllm"] is None else None for row in rows}
+    return reasons.pop() if len(reasons) == 1 else None
+
+
+def _line(row, unserved):
     """A row for people."""
-    reasons = [row["why_not"]]
-    if row["sessions_vllm"] is None or row["sessions"] and not row["sessions_vllm"]:
+    reasons, lacking = [row["why_not"]], row["sessions_vllm"] is None
+    if lacking and not unserved or row["sessions"] and not lacking and not row["sessions_vllm"]:
         reasons.append(f"vLLM: {row['why_not_vllm']}")
     return (
         f"{row['count']} × {row['accelerator']}",
@@ -164,25 +181,84 @@ def _line(row):
     )
 
 
+def _beyond(answer):
+    """Whether sessions are longer than those for which the model was made."""
+    limit = answer["context_limit"]
+    return ", longer than it was made for" if limit and answer["context"].m_as("token") > limit else ""
+
+
 def _footer(answer):
     """What the columns are, and what is taken for granted in them."""
     from costlib.cli.printed import wrapped
-    from costlib.units import show
 
-    limit, settings = answer["context_limit"], ", ".join(answer["assumptions_vllm"])
-    yield wrapped(
-        f"Memory, weights and room are those of one accelerator, of whose memory the engine may use "
-        f"{show(answer['utilisation'], 'percent')}, {_gb(answer['runtime_bytes'])} of that for what is not state."
-    )
+    limit, rows = answer["context_limit"], answer["fits"]
+    yield wrapped(f"Memory, weights and room are those of one accelerator. {_reserved(answer)}")
     yield (
         f"The longest context is at most that for which the model was made, {limit:,} tokens."
         if limit
         else "The longest context is at most that of a session: the file states no limit."
     )
-    yield wrapped(
-        "Sessions are those for whose state there is room; in vLLM, those for what it reserves"
-        f"{settings and f', with {settings}'}."
+    unserved = _unserved(rows)
+    in_vllm = f"none: {unserved}" if unserved else f"those for what it reserves{_settings(rows)}"
+    yield wrapped(f"Sessions are those for whose state there is room; in vLLM, {in_vllm}.")
+    yield from map(wrapped, _copied(rows))
+
+
+def _reserved(answer):
+    """What is kept free, and by which options the same is kept free as in a scenario."""
+    from costlib.scenario import REFERENCE, load
+    from costlib.units import Quantity, show
+
+    share, runtime = answer["utilisation"].m_as(""), answer["runtime_bytes"]
+    if share == 1:
+        return f"Reserved on it: {_gb(runtime)} (--runtime), as in a scenario with that much for each accelerator."
+    case = load(REFERENCE)
+    of_each = case.reserve.runtime / case.node.accelerators * Quantity(1, "accelerator")
+    return (
+        f"Reserved on it: {kept_free(share)} and {_gb(runtime)} (--utilisation, --runtime). costlib show reserves no "
+        f"share, and [reserve] runtime on a node: as the reference with {_gb(case.reserve.runtime)} on "
+        f"{show(case.node.accelerators)}, --utilisation 1 --runtime '{_gb(of_each)}'."
     )
+
+
+def kept_free(share):
+    """What an engine that may use a share of a memory leaves of it, in words."""
+    return f"{100 * (1 - float(share)):.9g} % of the memory"
+
+
+def _settings(rows):
+    """The settings of vLLM that were taken for granted: those of all rows, and those of some with their counts."""
+    of = {row["count"]: row["assumptions_vllm"] for row in rows if row["sessions_vllm"] is not None}
+    common = [text for text in next(iter(of.values()), ()) if all(text in texts for texts in of.values())]
+    own = {}
+    for count, texts in sorted(of.items()):
+        own.setdefault(", ".join(text for text in texts if text not in common), []).append(f"{count}")
+    said = "; ".join(f"on {_listing(counts)}, {text}" for text, counts in own.items() if text)
+    settings = f", with {', '.join(common)}" if common else ""
+    return f"{settings}: {said}" if said else settings
+
+
+def _copied(rows):
+    """How often tensor parallelism stores a byte of state, where that is more than once and keeps others out."""
+    from costlib.units import show
+
+    copies = {
+        row["count"]: show(row["state_copies"])
+        for row in sorted(rows, key=lambda row: row["count"])
+        if row["room_bytes"].magnitude > 0 and round(row["state_copies"].m_as(""), 2) > 1
+    }
+    if copies:
+        times = _listing([f"{often} times on {count}" for count, often in copies.items()])
+        yield (
+            f"Accelerators share the model by tensor parallelism, which stores the state {times}. More may fit with "
+            "data-parallel attention, or several copies of the model: costlib scenario, then costlib show."
+        )
+
+
+def _listing(texts):
+    """Texts as a sentence lists them."""
+    *before, last = texts
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _explained(answer):

@@ -52,7 +52,7 @@ def kv(
     try:
         model = read(config, assume) if table is None else read_table(table, where, assume, name)
         tokens = length(model, tokens, "--tokens")
-        answer = _answer(model, tokens, kv_precision or model.kv_format)
+        answer = _answer(model, tokens, kv_precision)
     except Refused as error:
         refused = error
         unanswered = {"model": config, "needs": None, "reserves": None, "assumptions": list(assume)}
@@ -69,12 +69,13 @@ def kv(
     raise ended
 
 
-def _answer(model, tokens, kv_format):
+def _answer(model, tokens, kv_given):
     """The whole answer, in quantities."""
     from costlib.model_config.engines import sglang, vllm
     from costlib.model_config.llama_cpp import llama_cpp
     from costlib.model_config.precision import precision_of
 
+    kv_format = kv_given or model.kv_format
     asked, engines = (tokens, precision_of(kv_format)), {"vllm": vllm, "sglang": sglang, "llama.cpp": llama_cpp}
     kept = [_cache(cache, *asked) for cache in model.caches] + [_state(state) for state in model.states]
     return {
@@ -91,7 +92,7 @@ def _answer(model, tokens, kv_format):
             "layers": kept,
         },
         "reserves": {name: _reserved(engine, model, *asked) for name, engine in engines.items()},
-        "assumptions": list(model.assumptions),
+        "assumptions": list(model.assumed(kv_given)),
         "notes": notes(model, tokens),
         "fields": _fields(model),
         "refused": None,

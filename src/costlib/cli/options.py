@@ -14,6 +14,7 @@ __all__ = [
     "Config",
     "Explain",
     "KVPrecision",
+    "check_weights",
     "completing",
     "length",
     "notes",
@@ -71,14 +72,15 @@ def _wanted(unit, limits):
 
 
 def _kv_format(given):
-    from costlib.model_config.precision import precision_of
+    """A format by its own name, whatever it was called."""
+    from costlib.model_config.precision import SPELLINGS, precision_of
     from costlib.schema import InputError
 
     try:
         precision_of(given)
     except InputError as error:
         raise typer.BadParameter(str(error)) from None
-    return given
+    return SPELLINGS[given.lower()]
 
 
 def _weight_precision(given):
@@ -143,6 +145,14 @@ def weight_precision(more=""):
     )
 
 
+def check_weights(size, precision):
+    """Refuse two answers to one question."""
+    from costlib.schema import InputError
+
+    if size is not None and precision is not None:
+        raise InputError("--weights and --weight-precision: both say what the weights take; wanted one of them")
+
+
 def length(model, tokens, option):
     """The tokens asked for, or all that the model was made for."""
     from costlib.schema import InputError
@@ -157,8 +167,11 @@ def length(model, tokens, option):
 
 def notes(model, tokens):
     """What the answer does not contain, and whether it is beyond what the model was made for."""
-    beyond = model.context_limit is not None and tokens.m_as("token") > model.context_limit
-    return [*model.notes, *([f"made for contexts of up to {model.context_limit:,} tokens"] if beyond else [])]
+    limit = model.context_limit
+    if limit is None or tokens.m_as("token") <= limit:
+        return list(model.notes)
+    longer = "to go beyond, engines scale the model's positions, as by YaRN"
+    return [*model.notes, f"made for contexts of up to {limit:,} tokens; {longer}"]
 
 
 def why(refused):

@@ -5,7 +5,18 @@ from typing import Annotated, Any
 import typer
 
 from costlib.cli import options
-from costlib.cli.options import LONGEST, AsJson, Assume, Config, KVPrecision, completing, refusal, sized, why
+from costlib.cli.options import (
+    LONGEST,
+    AsJson,
+    Assume,
+    Config,
+    KVPrecision,
+    check_weights,
+    completing,
+    refusal,
+    sized,
+    why,
+)
 
 __all__ = ["scenario"]
 
@@ -41,6 +52,7 @@ def scenario(
     from costlib.model_config.scenario import scenario_file
     from costlib.scenario import loads
 
+    check_weights(weights, weight_precision)
     try:
         model = read(config, assume)
         file = scenario_file(

@@ -98,12 +98,14 @@ def show(
     from costlib.cli.printed import print_json, print_text
     from costlib.scenario import load
 
+    if scenario is not None and not Path(scenario).is_dir():
+        _check_that_it_is_no_model(scenario)
     case = load(scenario)
     values = derived(case)
     if as_json:
         return print_json(_plain(case, values))
     blocks = [_parts(case), _explained(case, values) if explain else _table(values)]
-    return print_text([*blocks, *_remarks(case, values), *_made_for(case)])
+    return print_text([*blocks, _reserved(case), *_remarks(case, values), *_made_for(case)])
 
 
 def _remarks(case, values):
@@ -263,6 +265,32 @@ def _table(values):
 
     names = {key: name for key, name, *_ in ROWS}
     return table([(key, printed, names[key]) for key, printed in _printed(values)], right={1})
+
+
+def _check_that_it_is_no_model(given):
+    """Refuse what stands for a model alone, and say what a scenario is that has it."""
+    from costlib import catalog
+    from costlib.schema import InputError
+
+    if given.lower().endswith((".json", ".gguf")):
+        raise InputError(f"{given}: a model's file; wanted a scenario, as 'costlib scenario {given}' writes it")
+    if not Path(given).exists() and (name := given.lower()) in catalog.names("model"):
+        raise InputError(f'{given}: a model of the catalog; wanted a scenario file, with model = "{name}" in it')
+
+
+def _reserved(case):
+    """What is kept free of the node's memory, and by which options costlib fit keeps the same free."""
+    from costlib.cli.fit import RUNTIME, UTILISATION, kept_free
+    from costlib.cli.printed import wrapped
+    from costlib.units import Quantity, show
+
+    weights, runtime = show(case.reserve.weights, "B/parameter", digits=9), case.reserve.runtime
+    each = show(runtime / case.node.accelerators * Quantity(1, "accelerator"), "GB", digits=9)
+    return wrapped(
+        f"Reserved ([reserve]): weights of {weights}, and {show(runtime, 'GB', digits=9)} of the node, {each} on each "
+        f"accelerator. costlib fit, by tensor parallelism alone, reserves as much with --weight-precision '{weights}' "
+        f"--utilisation 1 --runtime '{each}', and otherwise {kept_free(UTILISATION)} and {RUNTIME} on each."
+    )
 
 
 def _explained(case, values):

@@ -11,6 +11,7 @@ from costlib.units import Quantity
 __all__ = ["ModelConfig"]
 
 NONE = Quantity(0.0, "byte")
+CACHE_UNDECLARED = "a cache of 16 bits; the file declares no dtype"
 # Fields under which tools write what they did to the weights.
 QUANTISATION = ("quantization_config", "quantization", "quant_config", "compression_config")
 
@@ -86,6 +87,13 @@ class ModelConfig:
         bits = quantised.get("bits") or quantised.get("weight_bits")
         detail = quantised.get("quant_algo") or (f"{bits} bits" if bits else "")
         return ", ".join(filter(None, (str(quantised.get("quant_method", "quantised")), str(detail))))
+
+    def assumed(self, kv_given):
+        """What was taken for granted; of the size of the cache, nothing where that was given."""
+        if not kv_given:
+            return self.assumptions
+        rest = ["inputs of convolutions in 16 bits; the file declares no dtype"] if self.states else []
+        return tuple(one for text in self.assumptions for one in (rest if text == CACHE_UNDECLARED else [text]))
 
     def state(self, tokens, kv_precision=None):
         """What a sequence of so many tokens keeps: growing, in windows, and recurrent."""

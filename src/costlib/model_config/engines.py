@@ -117,13 +117,15 @@ def vllm(
             slope += kept.layers * page / (size * kept.stride)
     caches = [each.kept for each in blocks if each.tokens is not None]
     precision = _precision(config, kv_precision)
-    sizes = dict.fromkeys(f"{each.tokens:,.0f}" for each in blocks if each.tokens)
-    assumptions = [f"blocks of {' and of '.join(sizes)} tokens"] if sizes else []
-    assumptions += _stored_otherwise(caches)
+    sizes = sorted({each.tokens for each in blocks if each.tokens})
+    assumptions = [f"blocks of {' and of '.join(f'{size:,.0f}' for size in sizes)} tokens"] if sizes else []
+    assumptions += _stored_otherwise(caches, precision)
     if precision == 1 and any(cache.kind.startswith("latent") for cache in caches):
         assumptions.append("8-bit latents with their scales; attention that is not sparse may be stored without")
     if any(cache.window for cache in caches):
         assumptions.append(f"at most {batched_tokens:,} tokens a step")
+    own = dict.fromkeys(8 * size for state in config.states if (size := _precision_of_state(state)) < state.precision)
+    assumptions += [f"recurrent states in the model's {bits:g} bits" for bits in own]
     return reserved("vLLM", rows, slope, constant, assumptions)
 
 
@@ -247,9 +249,11 @@ def sglang(config, tokens, kv_precision=None, *, tensor_parallel=1, sequences=1,
         size = state.layers * state.bytes_per_layer / tensor_parallel
         constant += (sequences + 1) * size
         rows.append(row(state, f"({sequences} + 1) slots × {size:,.0f} B", (sequences + 1) * size))
-    assumptions = _stored_otherwise(config.caches)
-    if any(cache.window for cache in config.caches):
-        assumptions.append(f"a pool for windows of {window_share:g} of the tokens")
+    assumptions = _stored_otherwise(config.caches, precision)
+    if windows := [cache.window for cache in config.caches if cache.window]:
+        short = math.ceil(n * window_share) < min(n, max(windows))
+        few = ", fewer than one sequence of this length keeps there" if short else ""
+        assumptions.append(f"a pool for windows of {window_share:g} of the tokens{few}")
     if config.states:
         assumptions.append(f"{sequences} running and one spare slot for recurrent states")
     return reserved("SGLang", rows, slope, constant, assumptions)
@@ -327,15 +331,20 @@ def _entry(cache, precision):
     return cache.heads * (cache.key_dim + cache.value_dim) * (precision if cache.precision is None else cache.precision)
 
 
-def _stored_otherwise(caches):
-    """What is stored in another precision than that of the cache."""
-    return ["keys of the indexer in 8 bits"] if any(cache.kind == "indexer" for cache in caches) else []
+def _stored_otherwise(caches, precision):
+    """What is stored in another precision than that of the cache, or in the one format of a size that engines have."""
+    said = [f"keys and values stored as {STORED[precision]}"] if precision < 1 else []
+    return [*said, *(["keys of the indexer in 8 bits"] if any(cache.kind == "indexer" for cache in caches) else [])]
 
 
 def _state_of_vllm(state):
     """Bytes of a layer's state: in the model's precision, unless the file declares another."""
-    precision = state.precision if state.declared else state.conv_precision
-    return state.elements * precision + state.conv_elements * state.conv_precision
+    return state.elements * _precision_of_state(state) + state.conv_elements * state.conv_precision
+
+
+def _precision_of_state(state):
+    """Bytes of an element of a state in vLLM."""
+    return state.precision if state.declared else state.conv_precision
 
 
 STORED = {4: "fp32", 2: "bf16 or fp16", 1: "fp8", 0.5625: "nvfp4"}  # bytes of an element, scales included

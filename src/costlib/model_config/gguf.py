@@ -154,7 +154,8 @@ def _config(f, architecture, header):
     if count < 1:
         raise InputError(f"{f.where}: block_count = {count + predictors}; wanted more than nextn_predict_layers")
     if predictors:
-        f.note(f"{predictors} more layers predict further tokens; they keep a state only where they are used")
+        layers = f"{predictors} more layers predict" if predictors > 1 else "one more layer predicts"
+        f.note(f"{layers} further tokens; state is kept there only where an engine speculates so")
     if architecture in (*LATENT, *INDEXED) and not f.has("attention.key_length_mla"):
         f.note("an old file: llama.cpp keeps the keys and values of each head for it, not the latent")
     found = Counter(kept for layer in range(count) for kept in _kept(f, architecture, layer, count))

@@ -147,7 +147,7 @@ def _row_size(name, stored, width):
     _, precision, block = stored
     if width % block:
         raise ArgumentError(
-            f"llama_cpp: {name} = {precision} byte/element; wanted a format whose blocks of {block} divide {width}"
+            f"llama_cpp: {name} = {precision:g} B/element; wanted a format whose blocks of {block} divide {width}"
         )
     return width * precision
 
@@ -157,7 +157,8 @@ def _format(name, given):
     sizes = {precision_of(label).m_as("byte/element"): label for label in reversed(STORED)}
     size = given.m_as("byte/element") if isinstance(given, Quantity) and given.is_compatible_with("byte/element") else 0
     if size not in sizes:
-        raise ArgumentError(f"llama_cpp: {name} = {given!s}; wanted the size of one of {', '.join(STORED)}")
+        said = f"{size:g} B/element" if size else repr(given)
+        raise ArgumentError(f"llama_cpp: {name} = {said}; wanted that of {', '.join(STORED)}")
     return sizes[size], size, FORMATS[sizes[size]][1] or 1
 
 

@@ -21,6 +21,7 @@ class Rank:
     def __init__(self, model, context, precision, count):
         self.count, self._model, self._precision = count, self._shard(model, count), precision
         self._context = int(context.m_as("token"))
+        self._once = model.state(context, precision)
         self._longest = min(model.context_limit or LONGEST, LONGEST)
         self.state = functools.cache(self.state)  # asked for again and again, by every accelerator
         self._reserved, self.assumptions, self._lacks = self._in_vllm(model, context)
@@ -41,6 +42,13 @@ class Rank:
     def state(self, tokens):
         return self._model.state(Quantity(float(tokens), "token"), self._precision).to("byte")
 
+    @property
+    def copies(self):
+        """How many times the accelerators store each byte of state between them."""
+        if not self._once.magnitude:
+            return Quantity(1.0, "")
+        return Quantity(max(1.0, (self.count * self.state(self._context) / self._once).m_as("")), "")
+
     def _in_vllm(self, model, context):
         """What vLLM reserves for a session and by which settings, or why it cannot serve it so."""
         try:
@@ -59,6 +67,7 @@ class Rank:
             "longest_context": bisect.bisect_right(lengths, space, key=lambda tokens: self.state(tokens).magnitude),
             "sessions": _sessions(room, state),
             "sessions_vllm": None if self._lacks else _sessions(room, self._reserved),
+            "assumptions_vllm": list(self.assumptions),
             "why_not": _why_not(room, state, "a session takes {} on each"),
             "why_not_vllm": self._lacks or _why_not(room, self._reserved, "it reserves {} on each for a session"),
         }

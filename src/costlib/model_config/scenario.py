@@ -296,7 +296,7 @@ def scenario_file(
         **({"workload": workload} if workload else {}),
     }
     said = [f"{model['title']}. What this file leaves out is as in the reference scenario.", *remarks, *shortened]
-    said += [f"Assumed: {text}" for text in (*config.assumptions, *_of_recurrent_state(config))]
+    said += [f"Assumed: {text}" for text in (*config.assumed(kv_precision), *_of_recurrent_state(config))]
     said += [f"Note: {text}" for text in (*config.notes, *_beyond(config, context or reference.workload.context))]
     return ScenarioFile(tables, tuple(said))
 

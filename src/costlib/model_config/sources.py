@@ -9,7 +9,8 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from costlib.model_config.config import QUANTISATION, ModelConfig
+from costlib import catalog
+from costlib.model_config.config import CACHE_UNDECLARED, QUANTISATION, ModelConfig
 from costlib.model_config.families import FAMILIES, kept_layers
 from costlib.model_config.fields import TOKENS, Fields, Refused
 from costlib.model_config.parameters import Unknown, parameters
@@ -250,7 +251,7 @@ def kv_format(f):
         return CACHE_ALGORITHMS[found.pop()]
     declared = f.text("dtype")
     if declared is None:
-        f.assumptions["dtype"] = "a cache of 16 bits; the file declares no dtype"
+        f.assumptions["dtype"] = CACHE_UNDECLARED
         return "bf16"
     if declared not in SPELLINGS:
         raise Refused("dtype", declared, "the size of an element of the cache hangs on it")
@@ -352,16 +353,24 @@ def _found(path):
         if path.is_dir():
             if (path / "config.json").is_file():
                 return path / "config.json"
-            raise InputError(f"{path}: has no config.json; wanted a folder that holds one")
+            raise InputError(f"{path}: is a folder without config.json; wanted one that holds it, or a file")
         if path.exists() or path.suffix in (".json", ".gguf"):
             return path
+    except InputError:
+        raise
     except (OSError, ValueError) as error:  # a name that is too long, or has a zero in it
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(path.parts) == 2 and not path.is_absolute():
         return _in_hub(str(path))
-    raise InputError(
-        f"{path}: not found; wanted a file, a folder, '-' or the name of a repository such as Qwen/Qwen3-8B"
-    )
+    wanted = "wanted a file, a folder, '-' or the name of a repository, as in Qwen/Qwen3-8B"
+    if (name := str(path).lower()) in catalog.names("model"):
+        origin = catalog.part("model", name).origin["attention"]
+        raise InputError(
+            f"{path}: a model of the catalog, which has less of it than is needed here; costlib show takes it, as "
+            f'model = "{name}" in a scenario. {wanted[0].upper()}{wanted[1:]}; the catalog has it from '
+            f"{origin.title}, {origin.address}"
+        )
+    raise InputError(f"{path}: not found; {wanted}")
 
 
 def _in_hub(repository):
@@ -376,16 +385,28 @@ def _in_hub(repository):
     if revision and (folder / "snapshots" / revision / "config.json").is_file():
         return folder / "snapshots" / revision / "config.json"
     try:
-        import huggingface_hub
+        import huggingface_hub as hub
+        from huggingface_hub import errors
     except ImportError:
         raise InputError(
             f"{repository}: no such file, and not in the local cache of Hugging Face; "
             "to fetch it, install the extra hub: pip install '.[hub]' in costlib's folder"
         ) from None
+    said = {
+        errors.GatedRepoError: "its owner gives it to those who ask; log in by 'hf auth login', or save the file",
+        errors.RepositoryNotFoundError: "there is no such repository, or it is private",
+        errors.RemoteEntryNotFoundError: "the repository has no config.json",
+    }
     try:
-        return Path(huggingface_hub.hf_hub_download(repository, "config.json"))
+        # Asked once: a download asks a host that it cannot reach six times, for half a minute.
+        hub.get_hf_file_metadata(hub.hf_hub_url(repository, "config.json"))
+        return Path(hub.hf_hub_download(repository, "config.json"))
     except Exception as error:  # its own, the network's, the disk's
-        raise InputError(f"{repository}: not fetched: {str(error).strip().splitlines()[0]}") from None
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        reason = next((text for kind, text in said.items() if isinstance(error, kind)), lines[0])
+        raise InputError(
+            f"{repository}: not in the local cache of Hugging Face, nor fetched from {hub.constants.ENDPOINT}: {reason}"
+        ) from None
 
 
 def _bytes(path):
@@ -413,7 +434,7 @@ def parsed(content, where):
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"{where}: is not JSON: {error}") from None
+        raise InputError(f"{where}: is not JSON: {error}; wanted a model's config.json") from None
 
 
 DEEPEST = 60

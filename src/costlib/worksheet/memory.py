@@ -238,8 +238,7 @@ class Cards:
 
     def copies(self, tokens):
         """How many times the accelerators store each byte of state between them."""
-        once, each = self.model.state(tokens, self.precision), self._rank(tokens).state(tokens.m_as("token"))
-        return Quantity(max(1.0, (self.count * each / once).m_as("")) if once.magnitude else 1.0, "")
+        return self._rank(tokens).copies
 
     def lacks(self, column, tokens):
         """Why an engine does not serve this; None where it does."""

@@ -260,9 +260,9 @@ class _Plan:
 
 
 def _plan(model, accelerator, log, *, cap, count, weights, weight_precision, kv_format, utilisation, runtime):
-    assumptions = list(model.assumptions)
+    kv_given = kv_format or _of_log(log, "kv_format")
+    assumptions, kv_format = list(model.assumed(kv_given)), kv_given or model.kv_format
     cap, cap_source = _cap(model, cap, log)
-    kv_format = kv_format or _of_log(log, "kv_format") or model.kv_format
     count = count or count_of(log)
     stored = _weights(model, weights, weight_precision, loaded(log, count)[0])
     cards = Cards(
