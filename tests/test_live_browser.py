@@ -440,7 +440,7 @@ def test_what_is_heard_as_it_happens_describes_the_field_only_for_who_comes_back
     field = reader.page.locator("[name='workload.prompt']")
     field.fill("40000 token")
     expect(reader.notice("workload.prompt")).to_contain_text("more than the context")
-    assert field.get_attribute("aria-describedby") is None  # the status says it
+    assert field.get_attribute("aria-describedby") == "problem-workload.prompt"  # the status says it
     expect(reader.page.locator(".hardware-status")).to_contain_text("more than the context of 32,768 tokens")
     field.blur()
     expect(field).to_have_accessible_description(re.compile("more than the context of 32,768 tokens"))

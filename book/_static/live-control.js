@@ -73,12 +73,13 @@ export function controlOf(control, on) {
     if (focused && !there) summary.focus({ preventScroll: true });
   }
 
-  /** What is heard as it happens is no description of the field as well, until the reader comes back to it. */
+  /** A notice, which the status says as it comes, is no description of the field too, until the reader comes back. */
   function hold(field) {
-    const by = field.getAttribute("aria-describedby");
-    if (!by || field !== document.activeElement) return;
-    field.removeAttribute("aria-describedby");
-    field.addEventListener("blur", () => field.setAttribute("aria-describedby", by), { once: true });
+    if (field !== document.activeElement) return;
+    const problem = `problem-${field.name}`;
+    field.setAttribute("aria-describedby", problem);
+    const described = () => field.setAttribute("aria-describedby", `${problem} notice-${field.name}`);
+    field.addEventListener("blur", described, { once: true });
   }
 
   /** Say something at each field that it concerns, and nothing at the others. */
@@ -87,7 +88,7 @@ export function controlOf(control, on) {
       const text = found[name] ?? "";
       const place = document.getElementById(`${what}-${name}`);
       if (place.textContent !== text) {
-        hold(form.elements[name]);
+        if (what === "notice") hold(form.elements[name]);
         place.textContent = text;
       }
       const folded = text && place.closest(".hardware-more:not([open])");
