@@ -16,6 +16,7 @@ BIN         := $(VENV)/bin
 SITE        := _build/html
 INSTALLED   := $(VENV)/installed
 BUILD       := $(BIN)/jupyter-book build . -W -n --keep-going -q
+AS_BUILT    := -q -n -d _build/.doctrees -D external_toc_path="$(CURDIR)/_toc.yml"  # so that no page is read again
 COMPARED    := _build/comparison
 NOT_BUILT   := { echo "Not built; the reason is above. The pages that have run are kept, and do not run again."; exit 1; }
 
@@ -45,7 +46,7 @@ install: $(INSTALLED)
 book: $(INSTALLED)
 	@$(BIN)/costlib show > /dev/null
 	@$(BUILD) || $(NOT_BUILT)
-	@echo "The book is built: open $(SITE)/index.html; live pages need a server, such as that of make serve"
+	@echo "Live pages need a server, such as that of make serve."
 
 comparison: $(INSTALLED)
 	@files="$$($(BIN)/python -m costlib.book.comparison $(SCENARIOS))" && \
@@ -57,7 +58,7 @@ test: $(INSTALLED)
 
 serve: book
 	$(BIN)/jupyter-book config sphinx .
-	$(BIN)/sphinx-autobuild . $(SITE) --watch src --re-ignore /_build/ --re-ignore __pycache__ --open-browser
+	$(BIN)/sphinx-autobuild . $(SITE) $(AS_BUILT) --watch src --re-ignore /_build/ --re-ignore __pycache__ --open-browser
 
 bench: book
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done

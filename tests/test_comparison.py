@@ -186,6 +186,14 @@ def test_it_has_the_values_of_every_page_and_those_of_the_reference_are_the_publ
     assert len(seen) > 0.75 * len(cells)
 
 
+def test_a_value_has_the_sources_name_or_its_key_which_looks_like_one(page, cells):
+    names = [row.a for row in page.select("table.comparison tbody tr")]
+    for name in names:
+        key = name["href"].partition("#")[2]
+        assert bool(name.code) == (cells[key]["stated"] is None), key
+        assert name.get_text().replace("’", "'") == (key if name.code else cells[key]["name"]), key
+
+
 def test_what_differs_from_the_reference_is_marked_and_nothing_else(page):
     cells = [row.find_all("td")[1:] for row in page.select("table.comparison tbody tr")]
     assert any(others for _, *others in cells) and not page.select("th.differs")

@@ -435,6 +435,18 @@ def test_what_is_worth_a_word_stands_beside_its_field_and_blocks_nothing(context
     reader.page.close()
 
 
+def test_what_is_heard_as_it_happens_describes_the_field_only_for_who_comes_back(reader):
+    reader.show_control()
+    field = reader.page.locator("[name='workload.prompt']")
+    field.fill("40000 token")
+    expect(reader.notice("workload.prompt")).to_contain_text("more than the context")
+    assert field.get_attribute("aria-describedby") == "problem-workload.prompt"  # the status says it
+    expect(reader.page.locator(".hardware-status")).to_contain_text("more than the context of 32,768 tokens")
+    field.blur()
+    expect(field).to_have_accessible_description(re.compile("more than the context of 32,768 tokens"))
+    reader.settled()
+
+
 # ---------------------------------------------------------------- values of one's own
 
 
@@ -465,6 +477,44 @@ def test_a_card_of_ones_own_is_entered_and_goes_where_another_is_chosen(reader):
     assert reader.page.locator("[name='accelerator.bandwidth']").input_value() == ""
 
 
+@pytest.mark.parametrize(
+    ("part", "name", "goes"),
+    [
+        ("model", "qwen3-8b", ["model.parameters"]),
+        ("accelerator", "h200-sxm", ["accelerator.memory", "accelerator.rate_4bit"]),
+        (
+            "node",
+            "pair-pcie-4",
+            ["node.accelerators", "link.bandwidth", "link.latency", "host_link.bandwidth", "host_link.latency"],
+        ),
+    ],
+)
+def test_what_was_typed_for_a_part_goes_with_it_and_for_the_others_stays(reader, part, name, goes):
+    typed = {
+        "link.bandwidth": "800 GB/s",
+        "host_link.bandwidth": "60 GB/s",
+        "model.parameters": "71 billion parameters",
+        "accelerator.memory": "90 GB",
+        "accelerator.rate_4bit": "5000 Top/s",
+        "node.accelerators": "4 accelerators",
+        "link.latency": "2000 ns",
+        "host_link.latency": "3000 ns",
+        "workload.context": "16000 tokens",
+    }
+    reader.take(f"?{urlencode(typed)}")
+    reader.choose(**{part: name})
+    reader.settled()
+    left = reader.page.evaluate("[...new URLSearchParams(location.search).keys()]")
+    assert set(left) == {part, *typed} - set(goes)
+
+
+def test_links_chosen_by_name_go_with_their_node_too(reader):
+    reader.take("?node=pair-pcie-4&link=nvlink-4&host_link=pcie-5-x16")
+    reader.choose(node="hgx-8-nvlink-3")
+    reader.settled()
+    assert reader.page.url.endswith("?node=hgx-8-nvlink-3")
+
+
 DEEPSEEK = FILES / "configs/deepseek-ai--DeepSeek-V3.json"
 MIXTRAL = FILES / "configs" / "mistralai--Mixtral-8x7B-v0.1.json"
 CHOSEN = "(select) => select.selectedOptions[0].text"
@@ -481,8 +531,8 @@ def test_the_file_of_a_model_is_read_in_the_browser_and_named_by_its_title(conte
     title = model.evaluate(CHOSEN)
     assert title == "mistralai/Mixtral-8x7B-v0.1"
     expect(page.locator("#hardware > summary")).to_have_text(
-        f"Change the hardware. Yours: {title}, weights as read 2 byte/parameter, arithmetic 16-bit, "
-        "weights in memory 2 byte/parameter"
+        f"Change the hardware. Yours: {title}, weights as read 2 B/parameter, arithmetic 16-bit, "
+        "weights in memory 2 B/parameter"
     )
     assert not [url for url in page.asked if "Mixtral" in url]
     with page.expect_download() as download:
@@ -513,7 +563,8 @@ def test_a_file_takes_the_weights_of_the_file_before_it_along(reader):
     field = reader.page.locator("[name='precision.weights']")
     reader.show_control()
     reader.page.locator("#model-file").set_input_files(MIXTRAL)
-    expect(field).to_have_value("2 byte/parameter")
+    expect(field).to_have_value("2 B/parameter")
+    expect(reader.page.locator("[name='model.parameters']")).to_have_value("46.702792704 billion parameters")
     reader.page.locator("#model-file").set_input_files(DEEPSEEK)
     expect(reader.page.locator("#notice-precision\\.weights")).to_contain_text("does not say what a weight takes")
     expect(field).to_have_value("")
@@ -657,6 +708,43 @@ def test_two_tabs_do_not_disturb_each_other(contexts, address):
         reader.page.close()
 
 
+def test_while_python_starts_for_a_link_the_page_says_above_it_that_it_is_still_the_published(contexts, address):
+    context, still = contexts(), "The page still shows the published values."
+    held = []
+    context.route("**/_static/live/book.json", lambda route: held.append(route))
+    reader = Reader(context, address)
+    reader.page.goto(f"{address}/book/output-cost.html?accelerator=h200-sxm", wait_until="load")
+    summary, status = reader.page.locator("#hardware > summary"), reader.page.locator(".hardware-status")
+    expect(summary).to_have_text(f"Change the hardware. {still} Being computed: NVIDIA H200 SXM 141 GB")
+    expect(status).to_have_text(re.compile(rf"Loading Python.*\. {still}"))
+    while not held:
+        reader.page.wait_for_timeout(50)
+    for route in held:
+        route.continue_()
+    reader.settled()
+    expect(summary).to_have_text("Change the hardware. Yours: NVIDIA H200 SXM 141 GB")
+    expect(status).not_to_contain_text(still)
+    reader.page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_list_cuts_off_what_it_stands_at(reader, width):
+    page = reader.page
+    page.set_viewport_size({"width": width, "height": 900})
+    reader.show_control()
+    cut = page.evaluate("""() => {
+      const pen = document.createElement("canvas").getContext("2d");
+      return [...document.querySelectorAll(".hardware-form select")].flatMap((list) => {
+        const { font } = getComputedStyle(list);
+        const room = list.clientWidth - 32; // its padding and its arrow
+        pen.font = font;
+        return [...list.options].map(({ text }) => text).filter((text) => pen.measureText(text).width > room);
+      });
+    }""")
+    page.set_viewport_size({"width": 1400, "height": 900})
+    assert cut == []
+
+
 def test_a_link_to_another_page_and_a_reload_keep_the_inputs(contexts, address):
     reader = Reader(contexts(), address).open("?accelerator=h200-sxm&highlight=decode").settled()
     reader.page.reload()
@@ -739,7 +827,7 @@ def test_a_title_of_one_long_word_does_not_widen_the_page(reader):
 
 
 @pytest.mark.parametrize(
-    ("typed", "stands", "next_above"), [("64 ktoken", 64000, 65536), ("65,536 token", 65536, 131072)]
+    ("typed", "stands", "next_above"), [("64 ktoken", 64000, 65000), ("65,536 token", 65536, 66000)]
 )
 def test_a_dial_goes_on_from_what_was_typed_in_any_unit(reader, typed, stands, next_above):
     reader.take(f"?{urlencode({'workload.context': typed})}")
@@ -767,34 +855,60 @@ def test_a_dial_of_a_chosen_part_reaches_the_published_value(contexts, address):
     reader.page.close()
 
 
-STEPPED = """async ([number, steps, limits]) =>
-  (await import(new URL("../_static/live-dials.js", location))).stepped(number, steps, limits)"""
+STEPPED = """async ([by, number, steps, limits]) =>
+  (await import(new URL("../_static/live-dials.js", location)))[by](number, steps, limits)"""
 
 
+@pytest.mark.parametrize("by", ["nudged", "stepped"])
 @pytest.mark.parametrize("field", [field for field in FIELDS if field.step], ids=lambda field: field.key)
-def test_a_step_of_a_dial_is_a_value_and_a_step_back_leads_back(reader, field):
+def test_a_step_of_a_dial_is_a_value_and_a_step_back_leads_back(reader, field, by):
+    if by == "nudged" and not field.least:
+        return
     low, high = field.limits
-    limits = {"step": field.step, "low": low, "high": high}
+    limits = {"step": field.step, "least": field.least, "low": low, "high": high}
     published = float(field.published.split()[0])
-    up = reader.page.evaluate(STEPPED, [published, 1, limits])
+    up = reader.page.evaluate(STEPPED, [by, published, 1, limits])
     assert up > published
     assert inputs.problems({field.key: f"{up:.15g} {field.unit}"}) == {} or "precision" in field.key
-    further = reader.page.evaluate(STEPPED, [up, 1, limits])
-    assert reader.page.evaluate(STEPPED, [further, -1, limits]) == up
+    further = reader.page.evaluate(STEPPED, [by, up, 1, limits])
+    assert reader.page.evaluate(STEPPED, [by, further, -1, limits]) == up
+
+
+@pytest.mark.parametrize(
+    ("number", "steps", "least", "wanted"),
+    [
+        (32768, 1, 1, 33000),
+        (32768, -1, 1, 32000),
+        (98, 3, 1, 110),  # 99, 100
+        (10, -1, 0.01, 9.9),
+        (10, -1, 1, 9),
+        (0.02, -3, 0.01, 0),
+        (0, 1, 0.01, 0.01),
+        (0, 1, 1, 1),
+        (9.9, 2, 0.01, 11),
+        (4, 1, 0.01, 4.1),
+        (999, 1, 1, 1000),
+        (300, 70, 1, 1000),
+        (99_000, 5, 1, 100_000),
+    ],
+)
+def test_a_small_step_is_of_the_second_digit_and_ends_at_the_limits(reader, number, steps, least, wanted):
+    assert reader.page.evaluate(STEPPED, ["nudged", number, steps, {"least": least, "low": 0, "high": 1e5}]) == wanted
 
 
 def test_a_dial_is_turned_from_the_keyboard(reader):
     dial = reader.page.get_by_role("spinbutton", name="Context").first
     dial.focus()
     assert [dial.get_attribute(f"aria-value{part}") for part in ("now", "text")] == ["32768", "32,768\u00a0tokens"]
-    reader.page.keyboard.press("ArrowRight")
+    reader.page.keyboard.press("Shift+ArrowRight")
     reader.settled()
     expect(reader.value("workload-context")).to_have_text("65,536\u00a0tokens")
     assert dial.get_attribute("aria-valuetext") == "65,536\u00a0tokens"
     assert "workload.context=65536+token" in reader.page.url
     assert reader.page.evaluate("document.activeElement.getAttribute('role')") == "spinbutton"
-    for key, wanted in {"PageUp": 524288, "ArrowDown": 262144, "End": 1e8, "PageDown": 2**24}.items():
-        reader.page.keyboard.press(key)
+    pressed = {"PageUp": 131072, "ArrowUp": 140000, "ArrowLeft": 130000, "Shift+ArrowDown": 65536, "End": 1e8}
+    for key, wanted in (pressed | {"ArrowDown": 9.9e7, "PageDown": 2**26, "Home": 1, "ArrowDown ": 1}).items():
+        reader.page.keyboard.press(key.strip())
         assert float(dial.get_attribute("aria-valuenow")) == wanted, key
     reader.settled()
 
@@ -806,7 +920,11 @@ def test_a_dial_is_dragged_and_a_click_leads_to_the_cell(reader):
     reader.page.mouse.move(box["x"] + 10, box["y"] + box["height"] / 2)
     reader.page.mouse.down()
     reader.page.mouse.move(box["x"] + 10 + 33, box["y"] + box["height"] / 2, steps=5)
+    assert dial.get_attribute("aria-valuenow") == "40000"  # 33000, and seven more
+    reader.page.keyboard.down("Shift")
+    reader.page.mouse.move(box["x"] + 10 + 32, box["y"] + box["height"] / 2)
     reader.page.mouse.up()
+    reader.page.keyboard.up("Shift")
     reader.settled()
     assert "workload.context=131072+token" in reader.page.url and "#" not in reader.page.url
     dial.click()

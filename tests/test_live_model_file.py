@@ -36,7 +36,7 @@ def test_a_file_makes_inputs_that_make_its_model(file):
 
 def test_weights_are_as_the_file_tells():
     stored = ("precision.weights", "reserve.weights", "precision.arithmetic")
-    assert [of(MIXTRAL).get(key) for key in stored] == ["2 byte/parameter", "2 byte/parameter", "16-bit"]
+    assert [of(MIXTRAL).get(key) for key in stored] == ["2 B/parameter", "2 B/parameter", "16-bit"]
     quantised = of(FILES / "configs/deepseek-ai--DeepSeek-V3.json")
     assert not quantised.keys() & {*stored}
     assert "does not say what a weight takes" in notices(quantised, inputs.load(quantised))["precision.weights"]

@@ -80,6 +80,12 @@ def test_make_builds_as_strictly_as_the_tests():
     assert "jupyter-book build . -W -n --keep-going -q ||" in command
 
 
+def test_a_server_takes_up_what_the_book_has_read():
+    """It finds the pages as read, and no setting another than jupyter-book's, which names the contents in full."""
+    command = subprocess.run(["make", "-n", "serve"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert f'sphinx-autobuild . _build/html -q -n -d _build/.doctrees -D external_toc_path="{ROOT}/_toc.yml"' in command
+
+
 def test_where_a_build_fails_make_fails_and_says_what_is_kept():
     done = make("book", "BUILD=false")
     assert done.returncode != 0 and done.stdout.startswith("Not built; the reason is above.")

@@ -1,6 +1,7 @@
 // The control above the page: its fields, what is wrong with them, and the bar that says what happens.
 
 const TYPING = 400; // ms without a key until typed text counts
+const STILL = "The page still shows the published values.";
 
 /**
  * @param {HTMLElement} control The `details` with the form.
@@ -17,6 +18,7 @@ export function controlOf(control, on) {
   const back = bar.querySelector(".hardware-back");
   const summary = control.querySelector("summary");
   let typing, announcing, counting;
+  let waiting = ""; // what is said beside what loads
   let writing = null; // the field whose text does not count yet
   let step = true; // whether the next change is a step of its own in the history
 
@@ -71,12 +73,24 @@ export function controlOf(control, on) {
     if (focused && !there) summary.focus({ preventScroll: true });
   }
 
+  /** A notice, which the status says as it comes, is no description of the field too, until the reader comes back. */
+  function hold(field) {
+    if (field !== document.activeElement) return;
+    const problem = `problem-${field.name}`;
+    field.setAttribute("aria-describedby", problem);
+    const described = () => field.setAttribute("aria-describedby", `${problem} notice-${field.name}`);
+    field.addEventListener("blur", described, { once: true });
+  }
+
   /** Say something at each field that it concerns, and nothing at the others. */
   function tell(what, found) {
     for (const { name } of fields) {
       const text = found[name] ?? "";
       const place = document.getElementById(`${what}-${name}`);
-      if (place.textContent !== text) place.textContent = text;
+      if (place.textContent !== text) {
+        if (what === "notice") hold(form.elements[name]);
+        place.textContent = text;
+      }
       const folded = text && place.closest(".hardware-more:not([open])");
       if (folded) folded.open = true;
     }
@@ -89,6 +103,19 @@ export function controlOf(control, on) {
     const option = new Option(inputs["model.title"] ?? "Your own", "own", false, true);
     option.className = "hardware-own";
     form.elements.model.prepend(option);
+  }
+
+  /** Inputs in words. */
+  function namesOf(inputs) {
+    return Object.entries(inputs).flatMap(([key, text]) => {
+      const field = fields.find(({ name }) => name === key);
+      const [part, name] = key.split(".");
+      const title = inputs[`${part}.title`]; // of the reader's own, which says it all
+      if (title) return name === "title" ? title : [];
+      if (!name) return [...(field?.options ?? [])].find(({ value }) => value === text)?.text ?? text;
+      const label = field?.labels[0].textContent ?? key;
+      return `${label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())} ${text}`;
+    });
   }
 
   return {
@@ -139,13 +166,14 @@ export function controlOf(control, on) {
 
     /** What is on its way, and how far; nothing where nothing is. Says whether the status still speaks of it. */
     loading(label, bytes, total) {
+      const text = label && waiting ? `${label}. ${waiting}` : label;
       progress.hidden = !label;
       if (!label) return Boolean(status.textContent) && status.textContent === status.dataset.label;
       if (total) Object.assign(progress, { max: total, value: bytes });
       else progress.removeAttribute("value");
       progress.setAttribute("aria-label", label);
-      if (status.dataset.label !== label) say(label);
-      status.dataset.label = label;
+      if (status.dataset.label !== text) say(text);
+      status.dataset.label = text;
     },
 
     /** Say what goes on, and for how long already; nothing ends it. */
@@ -168,19 +196,12 @@ export function controlOf(control, on) {
       Object.assign(progress, { max: of, value: count });
     },
 
-    /** What the page shows now. */
-    shows({ inputs, running, yours }) {
-      const named = Object.entries(inputs).flatMap(([key, text]) => {
-        const field = fields.find(({ name }) => name === key);
-        const [part, name] = key.split(".");
-        const title = inputs[`${part}.title`]; // of the reader's own, which says it all
-        if (title) return name === "title" ? title : [];
-        if (!name) return [...(field?.options ?? [])].find(({ value }) => value === text)?.text ?? text;
-        const label = field?.labels[0].textContent ?? key;
-        return `${label.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())} ${text}`;
-      });
+    /** What the page shows now; the published values, if it waits for those of other inputs. */
+    shows({ inputs, waitsFor, running, yours }) {
+      waiting = waitsFor ? STILL : "";
+      const named = namesOf(waitsFor ?? inputs).join(", ");
       summary.querySelector(".live-inputs")?.remove();
-      if (named.length) summary.append(inputsOf(named.join(", ")));
+      if (named) summary.append(inputsOf(`. ${waitsFor ? `${STILL} Being computed` : "Yours"}: ${named}`));
       show(stop, running);
       show(back, yours);
       document.documentElement.classList.toggle("live-yours", yours);
@@ -197,6 +218,6 @@ export function controlOf(control, on) {
 function inputsOf(text) {
   const words = document.createElement("span");
   words.className = "live-inputs";
-  words.textContent = `. Yours: ${text}`;
+  words.textContent = text;
   return words;
 }

@@ -1,13 +1,25 @@
 // Values in sentences that are inputs: dragged sideways, or stepped from the keyboard.
 //
-// A dial goes by the steps of its field in the control. It is no link any more, since an element
-// is one thing for who cannot see it; a click, or Enter, still leads to the cell.
+// A dial goes by the steps of its field in the control: small ones or, with Shift, large ones. It is no
+// link any more, since an element is one thing for who cannot see it; a click, or Enter, still leads to the cell.
 
-const PIXELS = 16; // of a drag, a step
+const PIXELS = { small: 4, large: 16 }; // of a drag, a step
 const THRESHOLD = 4; // pixels until a press is a drag
-const KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 3, PageDown: -3 };
+const KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 1, PageDown: -1 };
 
-/** The value so many steps from a number: powers of two, or 1, 2, 5 and their tens. */
+/** The value so many small steps from a number: multiples of one in its second digit, or of the least step. */
+export function nudged(number, steps, { least, low, high }) {
+  const up = Math.sign(steps);
+  for (let left = Math.abs(steps); left > 0; left--) {
+    const order = Math.floor(Math.log10(number * (1 + up * 1e-9))); // from 10 it goes up to 11, and down to 9.9
+    const unit = Math.max(10 ** (order - 1), least);
+    const next = up > 0 ? Math.floor(number / unit + 1e-6) + 1 : Math.ceil(number / unit - 1e-6) - 1;
+    number = Math.min(Math.max(Number((next * unit).toPrecision(12)), low), high);
+  }
+  return number;
+}
+
+/** The value so many large steps from a number: powers of two, or 1, 2, 5 and their tens. */
 export function stepped(number, steps, { step, low, high }) {
   const rungs = ladder(step).filter((rung) => rung >= low && rung <= high);
   const above = rungs.findIndex((rung) => rung > number * (1 + 1e-9));
@@ -43,7 +55,8 @@ const another = (field) => Boolean(field.form.elements[field.name.split(".")[0]]
 
 function dial(link, data, field, want) {
   const { step, unit } = field.dataset;
-  const limits = { step, low: Number(field.dataset.low), high: Number(field.dataset.high) };
+  const [least, low, high] = ["least", "low", "high"].map((name) => Number(field.dataset[name]));
+  const limits = { step, least, low, high };
   const address = link.getAttribute("href");
   let number; // what it stands at
   let press = null; // where a drag began, and with which number
@@ -55,8 +68,8 @@ function dial(link, data, field, want) {
   for (const [name, value] of Object.entries({
     role: "spinbutton",
     "aria-label": field.labels[0].textContent,
-    "aria-valuemin": limits.low,
-    "aria-valuemax": limits.high,
+    "aria-valuemin": low,
+    "aria-valuemax": high,
   })) {
     link.setAttribute(name, value);
   }
@@ -79,6 +92,11 @@ function dial(link, data, field, want) {
     want(field.name, field.value, step);
   }
 
+  /** How a dial goes while Shift is held, or is not: where no small step makes sense, all are large. */
+  function pace(large) {
+    return large || !least ? { by: stepped, pixels: PIXELS.large } : { by: nudged, pixels: PIXELS.small };
+  }
+
   function follow() {
     const shown = new URL(address, location);
     shown.search = location.search; // the inputs
@@ -88,7 +106,8 @@ function dial(link, data, field, want) {
   link.addEventListener("keydown", (event) => {
     if (event.key === "Enter") follow();
     const steps = KEYS[event.key];
-    const next = { Home: limits.low, End: limits.high }[event.key] ?? (steps && stepped(number, steps, limits));
+    const { by } = pace(event.shiftKey || event.key.startsWith("Page"));
+    const next = { Home: low, End: high }[event.key] ?? (steps && by(number, steps, limits));
     if (next === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     turn(next, !event.repeat);
@@ -103,8 +122,9 @@ function dial(link, data, field, want) {
     if (!press.dragged) link.setPointerCapture(event.pointerId);
     press.dragged = true;
     link.classList.add("live-turning");
-    const steps = Math.round(way / PIXELS);
-    const to = steps ? stepped(press.number, steps, limits) : press.number;
+    const { by, pixels } = pace(event.shiftKey);
+    const steps = Math.round(way / pixels);
+    const to = steps ? by(press.number, steps, limits) : press.number;
     if (to === number) return;
     turn(to, !press.turned); // a drag is one step in the history
     press.turned = true;

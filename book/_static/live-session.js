@@ -6,6 +6,7 @@ import { Python } from "./live-python.js";
 import { tips } from "./live-tips.js";
 
 const LARGEST_FILE = 2 ** 24; // bytes; a file of weights is not even opened
+const BROUGHT = { node: ["link", "host_link"] }; // parts that come with another
 const STORED = ["precision.weights", "precision.arithmetic", "reserve.weights"]; // what a model's own file says beside
 
 export function begin({ details, control, cells, dials }) {
@@ -40,7 +41,8 @@ export function begin({ details, control, cells, dials }) {
   /** What is wanted but for one input; a part, chosen anew, brings its own values. */
   function without(key) {
     const stored = key === "model" && wanted["model.attention"] ? STORED : [];
-    const goes = (name) => name === key || (!key.includes(".") && name.startsWith(`${key}.`)) || stored.includes(name);
+    const parts = [key, ...(BROUGHT[key] ?? [])];
+    const goes = (name) => parts.includes(name) || parts.includes(name.split(".")[0]) || stored.includes(name);
     return Object.fromEntries(Object.entries(wanted).filter(([name]) => !goes(name)));
   }
 
@@ -106,10 +108,11 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function ask(wish) {
-    if (!python.running) control.loading("Loading Python");
+    const starts = !python.running;
     python.ask(wish);
     watch();
     update();
+    if (starts) control.loading("Loading Python");
   }
 
   /** Back to the published page, at once; Python follows. */
@@ -286,7 +289,8 @@ export function begin({ details, control, cells, dials }) {
 
   function update() {
     const yours = Object.keys(shown).length > 0 || cells.edited().size > 0;
-    control.shows({ inputs: shown, running: python.running, yours });
+    const waits = fresh && python.running && !yours && !refusal && Object.keys(wanted).length > 0;
+    control.shows({ inputs: shown, waitsFor: waits ? wanted : null, running: python.running, yours });
   }
 
   function describesPage() {

@@ -17,7 +17,8 @@ __all__ = ["FIELDS", "Field", "numbers", "reference", "schema"]
 class Field:
     """One field of the control: chosen from the catalog, or typed in its unit, or in another one.
 
-    ``step`` says how a dial goes: ``"doubling"`` or ``"1-2-5"``; empty where no sentence has one.
+    ``step`` is the large step of a dial: ``"doubling"`` or ``"1-2-5"``; empty where no sentence has one. The small one
+    is of the second digit, and of ``least`` at the least; without it, all steps are large.
     """
 
     key: str
@@ -25,6 +26,7 @@ class Field:
     group: str
     unit: str = ""
     step: str = ""
+    least: float = 0
 
     @property
     def choices(self):
@@ -42,12 +44,17 @@ class Field:
         value = getattr(getattr(case, part), name)
         return value if value is None or isinstance(value, str) else self._number(value)
 
+    def typed(self, value):
+        """A quantity as it is typed."""
+        return f"{self._number(value):.15g} {self.unit}".strip()
+
     @property
     def published(self):
         """The published value, as it would be typed; empty for a part, and where there is none."""
-        if "." not in self.key or (value := self.stands(reference())) is None:
+        part, dot, name = self.key.partition(".")
+        if not dot or (value := getattr(getattr(reference(), part), name)) is None:
             return ""
-        return value if isinstance(value, str) else f"{value:.15g} {self.unit}".strip()
+        return value if isinstance(value, str) else self.typed(value)
 
     @property
     def limits(self):
@@ -77,17 +84,17 @@ FIELDS = [
     Field("reserve.weights", "Weights in memory", HARDWARE, "B/parameter", "doubling"),
     Field("precision.kv_cache", "KV cache", HARDWARE, "B/element", "doubling"),
     Field("precision.arithmetic", "Arithmetic", HARDWARE),
-    Field("workload.context", "Context", HARDWARE, "tokens", "doubling"),
-    Field("workload.prompt", "Prompt", MORE, "tokens", "doubling"),
-    Field("workload.output", "Output", MORE, "tokens", "doubling"),
-    Field("workload.observation", "Observation of a tool", MORE, "tokens", "doubling"),
-    Field("workload.batch", "Batch", MORE, "streams", "doubling"),
-    Field("workload.token_rate", "Output rate of a stream", MORE, "tokens/s/stream", "1-2-5"),
-    Field("workload.start_rate", "Starts of trajectories", MORE, "trajectories/s", "1-2-5"),
-    Field("workload.turns", "Turns of a trajectory", MORE, "", "1-2-5"),
-    Field("workload.model_time", "Model time of a turn", MORE, "s", "1-2-5"),
-    Field("workload.tool_time", "Tool time of a turn", MORE, "s", "1-2-5"),
-    Field("reserve.runtime", "Runtime and activations", MORE, "GB", "1-2-5"),
+    Field("workload.context", "Context", HARDWARE, "tokens", "doubling", 1),
+    Field("workload.prompt", "Prompt", MORE, "tokens", "doubling", 1),
+    Field("workload.output", "Output", MORE, "tokens", "doubling", 1),
+    Field("workload.observation", "Observation of a tool", MORE, "tokens", "doubling", 1),
+    Field("workload.batch", "Batch", MORE, "streams", "doubling", 1),
+    Field("workload.token_rate", "Output rate of a stream", MORE, "tokens/s/stream", "1-2-5", 0.01),
+    Field("workload.start_rate", "Starts of trajectories", MORE, "trajectories/s", "1-2-5", 0.01),
+    Field("workload.turns", "Turns of a trajectory", MORE, "", "1-2-5", 1),
+    Field("workload.model_time", "Model time of a turn", MORE, "s", "1-2-5", 0.01),
+    Field("workload.tool_time", "Tool time of a turn", MORE, "s", "1-2-5", 0.01),
+    Field("reserve.runtime", "Runtime and activations", MORE, "GB", "1-2-5", 0.01),
     Field("model.parameters", "Parameters", MODEL, "billion parameters"),
     Field("model.active_parameters", "Active parameters", MODEL, "billion parameters"),
     Field("accelerator.title", "Name of the accelerator", CARD),

@@ -11,8 +11,9 @@ from pathlib import Path
 import tomli_w
 
 from costlib import catalog, scenario
-from costlib.book.live.fields import reference, schema
+from costlib.book.live.fields import FIELDS, reference, schema
 from costlib.schema import InputError, nearest, read
+from costlib.units import Quantity, quantity
 
 __all__ = ["FILE", "from_model_file", "load", "problems", "scenario_text"]
 
@@ -129,10 +130,20 @@ def from_model_file(name, text):
         raise InputError(told + "; the command costlib scenario takes it" if "--assume" in told else told) from None
     tables = {"model": model_table(config)} | _stored(config)
     return {
-        f"{part}.{field}": json.dumps(value) if isinstance(value, list) else str(value)
+        f"{part}.{field}": _typed(f"{part}.{field}", value)
         for part, table in tables.items()
         for field, value in table.items()
     }
+
+
+def _typed(key, value):
+    """What a scenario file has as its field shows it: a list as JSON, a quantity in the unit of the field."""
+    if isinstance(value, list):
+        return json.dumps(value)
+    field, unit = next((field for field in FIELDS if field.key == key), None), schema(key).get("unit")
+    if not field or not unit:
+        return str(value)
+    return field.typed(quantity(value) if isinstance(value, str) else Quantity(value, unit))
 
 
 def _stored(config):

@@ -18,7 +18,7 @@ from sphinx.util.nodes import make_refnode
 
 import costlib
 from costlib.book import comparison
-from costlib.book.sphinx_ext import STATED, code_of, grid, name_of, notebook_of
+from costlib.book.sphinx_ext import STATED, code_of, grid, notebook_of
 from costlib.book.stated import rows
 
 
@@ -71,7 +71,8 @@ class Comparison(SphinxDirective):
         return table
 
     def link(self, document, key):
-        name = nodes.Text(name_of(key, self.stated.get(key)))
+        row = self.stated.get(key)
+        name = nodes.Text(row.quantity) if row else nodes.literal(text=key)
         return make_refnode(self.env.app.builder, self.env.docname, document, key, name)
 
 
