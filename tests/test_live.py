@@ -240,7 +240,7 @@ def scenarios():
 
 
 def test_twenty_scenarios_give_what_the_command_line_gives(book):
-    names = ("output-cost", "attention-state", "trajectory-queues")
+    names = ("output-cost", "attention-state", "trajectory-queues", "kv-budget")
     pages, session = [Page(book["pages"][name]["cells"]) for name in names], Session()
     for chosen in scenarios():
         session.scenario = inputs.load(chosen)
