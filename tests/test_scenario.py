@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from costlib import capacity, catalog, serving
 from costlib.scenario import PARTS, VARIABLE, InputError, Scenario, load, loads
-from costlib.units import Quantity, quantity
+from costlib.units import Quantity, quantity, times
 
 steady = settings(
     derandomize=True,
@@ -524,7 +524,7 @@ def test_each_accelerator_keeps_latents_of_its_own_beside_its_part_of_the_expert
     assert contexts_by(case, 32_768, 4, expert_parallel=False) == 0  # whole copies, of which only one fits
     context = case.workload.context
     assert case.sharing(context) == quantity("1 accelerator") and case.times_stored(context) == "once"
-    assert case.times_weights_stored(context) == "1.18 times"
+    assert times(case.weight_copies(context)) == "1.18 times"
 
 
 def test_few_cards_for_many_experts():

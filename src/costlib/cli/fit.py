@@ -207,17 +207,16 @@ def _footer(answer):
 def _reserved(answer):
     """What is kept free, and by which options the same is kept free as in a scenario."""
     from costlib.scenario import REFERENCE, load
-    from costlib.units import Quantity, show
+    from costlib.units import show
 
     share, runtime = answer["utilisation"].m_as(""), answer["runtime_bytes"]
     if share == 1:
         return f"Reserved on it: {_gb(runtime)} (--runtime), as in a scenario with that much for each accelerator."
     case = load(REFERENCE)
-    of_each = case.reserve.runtime / case.node.accelerators * Quantity(1, "accelerator")
     return (
         f"Reserved on it: {kept_free(share)} and {_gb(runtime)} (--utilisation, --runtime). costlib show reserves no "
         f"share, and [reserve] runtime on a node: as the reference with {_gb(case.reserve.runtime)} on "
-        f"{show(case.node.accelerators)}, --utilisation 1 --runtime '{_gb(of_each)}'."
+        f"{show(case.node.accelerators)}, --utilisation 1 --runtime '{_gb(case.runtime_on_each)}'."
     )
 
 
@@ -240,18 +239,14 @@ def _settings(rows):
 
 def _copied(rows):
     """How often tensor parallelism stores a byte of state, where that is more than once and keeps others out."""
-    from costlib.units import show
+    from costlib.units import times
 
-    copies = {
-        row["count"]: show(row["state_copies"])
-        for row in sorted(rows, key=lambda row: row["count"])
-        if row["room_bytes"].magnitude > 0 and round(row["state_copies"].m_as(""), 2) > 1
-    }
-    if copies:
-        times = _listing([f"{often} times on {count}" for count, often in copies.items()])
+    often = {row["count"]: times(row["state_copies"]) for row in rows if row["room_bytes"].magnitude > 0}
+    copied = [f"{often[count]} on {count}" for count in sorted(often) if often[count] != "once"]
+    if copied:
         yield (
-            f"Accelerators share the model by tensor parallelism, which stores the state {times}. More may fit with "
-            "data-parallel attention, or several copies of the model: costlib scenario, then costlib show."
+            f"Accelerators share the model by tensor parallelism, which stores the state {_listing(copied)}. More may "
+            "fit with data-parallel attention, or several copies of the model: costlib scenario, then costlib show."
         )
 
 

@@ -111,11 +111,11 @@ def show(
 def _remarks(case, values):
     """Why nothing fits, or what keeps more from fitting."""
     from costlib import capacity
-    from costlib.units import show
+    from costlib.units import show, times
 
     context = case.workload.context
     once = capacity.resident_sequences(case.state_pool, values["own-context-state"]).to("trajectory")
-    state, weights = case.times_stored(context), case.times_weights_stored(context)
+    state, weights = case.times_stored(context), times(case.weight_copies(context))
     if short := case.shortage(context):
         yield f"{short} [reserve] says what weights and runtime take."
     elif once > values["resident-trajectories"] and {state, weights} != {"once"}:
@@ -282,12 +282,12 @@ def _reserved(case):
     """What is kept free of the node's memory, and by which options costlib fit keeps the same free."""
     from costlib.cli.fit import RUNTIME, UTILISATION, kept_free
     from costlib.cli.printed import wrapped
-    from costlib.units import Quantity, show
+    from costlib.units import show
 
-    weights, runtime = show(case.reserve.weights, "B/parameter", digits=9), case.reserve.runtime
-    each = show(runtime / case.node.accelerators * Quantity(1, "accelerator"), "GB", digits=9)
+    weights = show(case.reserve.weights, "B/parameter", digits=9)
+    runtime, each = (show(size, "GB", digits=9) for size in (case.reserve.runtime, case.runtime_on_each))
     return wrapped(
-        f"Reserved ([reserve]): weights of {weights}, and {show(runtime, 'GB', digits=9)} of the node, {each} on each "
+        f"Reserved ([reserve]): weights of {weights}, and {runtime} of the node, {each} on each "
         f"accelerator. costlib fit, by tensor parallelism alone, reserves as much with --weight-precision '{weights}' "
         f"--utilisation 1 --runtime '{each}', and otherwise {kept_free(UTILISATION)} and {RUNTIME} on each."
     )
