@@ -28,6 +28,7 @@ from costlib.book import FILES
 from costlib.book.stated import rows
 from costlib.cli import printed
 from costlib.cli.kv import NAMES
+from costlib.cli.options import RUNTIME, UTILISATION
 from costlib.cli.show import ROWS, derived, formulas
 from costlib.model_config import oracle, read
 from costlib.model_config.engines import sglang, vllm
@@ -35,6 +36,7 @@ from costlib.model_config.llama_cpp import llama_cpp
 from costlib.model_config.rank import Rank
 from costlib.scenario import VARIABLE, load, loads
 from costlib.units import Quantity, quantity
+from costlib.worksheet import sheet as worksheets
 
 CONFIGS = FILES / "configs"
 LLAMA = str(CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json")
@@ -531,6 +533,10 @@ def test_show_says_by_which_options_fit_agrees(run, answer, tmp_path, asked, cou
         assert row["room_bytes"] == pytest.approx(case.rank_pool(ranks).m_as("byte"), rel=1e-7)
 
 
+def test_fit_and_a_worksheet_reserve_the_same_where_nothing_else_is_asked_for():
+    assert (quantity(UTILISATION), quantity(RUNTIME)) == (worksheets.UTILISATION, worksheets.RUNTIME)
+
+
 def test_fit_says_by_which_options_a_scenario_agrees(run):
     out = sentences(run("fit", LLAMA, "--accelerator", "h200-sxm")[1])
     assert "Reserved on it: 10 % of the memory and 2 GB (--utilisation, --runtime)." in out
@@ -961,9 +967,10 @@ def test_what_an_option_takes_is_said_in_a_sentence(run, given):
     assert said.endswith(f"Error: Invalid value for '--context': {WANTED[given]}\n")
 
 
-@pytest.mark.parametrize("name", ["fit", "scenario"])
-def test_two_sizes_of_the_weights_are_one_too_many(run, name):
-    said = is_bad(run(name, LLAMA, "--weights", "42 GB", "--weight-precision", "int4"))
+@pytest.mark.parametrize("asked", [("fit",), ("scenario",), ("worksheet", "--accelerator", "l40s")], ids=lambda a: a[0])
+def test_two_sizes_of_the_weights_are_one_too_many(run, asked):
+    name, *options = asked
+    said = is_bad(run(name, LLAMA, *options, "--weights", "42 GB", "--weight-precision", "int4"))
     assert said == "costlib: --weights and --weight-precision: both say what the weights take; wanted one of them\n"
 
 

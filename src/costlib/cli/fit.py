@@ -4,14 +4,17 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli import options
 from costlib.cli.options import (
     LONGEST,
+    RUNTIME,
+    UTILISATION,
     AsJson,
     Assume,
     Config,
     Explain,
     KVPrecision,
+    WeightPrecision,
+    Weights,
     check_weights,
     completing,
     length,
@@ -21,10 +24,9 @@ from costlib.cli.options import (
     why,
 )
 
-__all__ = ["RUNTIME", "UTILISATION", "fit", "kept_free"]
+__all__ = ["fit", "kept_free"]
 
 COUNTS = (1, 2, 4, 8)  # accelerators that share the model
-UTILISATION, RUNTIME = "0.9", "2 GB"  # of each accelerator, where nothing else is asked for
 SESSIONS = (("sessions", "state_bytes", "sessions"), ("in vLLM", "vllm_bytes", "sessions_vllm"))
 
 
@@ -33,8 +35,8 @@ def fit(
     context: Annotated[
         Any, sized("token", 1, LONGEST, "context cap of a session; by default the model's limit", "TOKENS")
     ] = None,
-    weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
-    weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
+    weights: Weights = None,
+    weight_precision: WeightPrecision = None,
     kv_precision: KVPrecision = None,
     utilisation: Annotated[
         Any, sized("", 0.01, 1, "share of an accelerator's memory that the engine may use", "SHARE")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from costlib.cli.options import AsJson, Explain
+from costlib.cli.options import RUNTIME, TO_GO_BEYOND, UTILISATION, AsJson, Explain
 
 __all__ = ["ROWS", "derived", "formulas", "show"]
 
@@ -131,7 +131,7 @@ def _made_for(case):
     from costlib.hardware import ALONE
 
     if said := case.beyond_limit:
-        yield f"{said} [workload] says how long it is; to go beyond, engines scale the model's positions, as by YaRN."
+        yield f"{said} [workload] says how long it is; {TO_GO_BEYOND}."
     if said := case.other_link:
         link = case.accelerator.link
         nodes = ", ".join(catalog.nodes(link))
@@ -280,7 +280,7 @@ def _check_that_it_is_no_model(given):
 
 def _reserved(case):
     """What is kept free of the node's memory, and by which options costlib fit keeps the same free."""
-    from costlib.cli.fit import RUNTIME, UTILISATION, kept_free
+    from costlib.cli.fit import kept_free
     from costlib.cli.printed import wrapped
     from costlib.units import show
 
