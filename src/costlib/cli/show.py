@@ -1,6 +1,5 @@
 """``costlib show``: what follows from a scenario, under the keys that the book's pages publish."""
 
-import math
 import re
 from pathlib import Path
 from typing import Annotated
@@ -81,6 +80,14 @@ ROWS = [
     ),
     ("live-state", "state of all that are alive", "B", 2, "{live-trajectories} × {own-context-state}"),
 ]
+# The weights of the experts, and all that the node stores: of a mixture, whose experts may divide among all, or not.
+MIXTURE = {
+    "experts": "({model.parameters} − {model.active_parameters}) × {model.experts} / "
+    "({model.experts} − {model.experts_per_token})",
+    "weights": "({groups} × ({model.parameters} − {expert-parameters}) + {node.accelerators} × "
+    "min(1 / {sharing}, ⌈{model.experts} / {node.accelerators}⌉ / {model.experts}) × {expert-parameters})",
+}
+DENSE = {"experts": "0 parameters", "weights": "{groups} × {model.parameters}"}
 
 
 def show(
@@ -187,24 +194,9 @@ def _words(case):
         "entry": " + ".join(entry for entry, _ in kinds),
         "kept": " + ".join([f"{tokens} × {entry}" for entry, tokens in kinds] + recurrent),
         "stored": " + ".join([f"{tokens} × {entry}" for entry, tokens in stored] + recurrent),
-        "experts": "0 parameters",
-        "weights": "{groups} × {model.parameters}",
-        **(_of_experts(case.model, case.node.accelerators, ranks) if case.model.experts else {}),
+        **(MIXTURE if case.model.experts else DENSE),
         "sharings": ", ".join(f"{each.magnitude:g}" for each in case.sharings),
     }
-
-
-def _of_experts(model, accelerators, ranks):
-    """The words of a mixture: the weights of its experts, and all that the node stores where those divide among all."""
-    every_one = "({model.parameters} − {model.active_parameters}) × {model.experts}"
-    words = {"experts": f"{every_one} / ({{model.experts}} − {{model.experts_per_token}})"}
-    n, experts = accelerators.magnitude, model.experts.magnitude
-    on_each = math.ceil(experts / n)
-    if on_each * ranks.magnitude < experts:  # else a group has no more of them by dividing each
-        often = "{node.accelerators} × ⌈{model.experts} / {node.accelerators}⌉ / {model.experts} × "
-        stored = ("" if n * on_each == experts else often) + "{expert-parameters}"
-        words["weights"] = f"({{groups}} × ({{model.parameters}} − {{expert-parameters}}) + {stored})"
-    return words
 
 
 def _entry(kind):
