@@ -149,12 +149,13 @@ def _blocks(answer, explain):
         f"{answer['model']}: weights of {_gb(answer['weights_bytes'])}, {answer['weights_from']}; "
         f"sessions of {show(answer['context'], digits=15)}{_beyond(answer)}, cache in {answer['kv_precision']}"
     )
+    unserved = _unserved(answer["fits"])
     yield table(
-        [_line(row, _unserved(answer["fits"])) for row in answer["fits"]],
+        [_line(row, unserved) for row in answer["fits"]],
         ["accelerators", "memory", "weights", "room", "", "longest", "sessions", "in vLLM", ""],
         right=range(1, 8),
     )
-    yield "\n".join(_footer(answer))
+    yield "\n".join(_footer(answer, unserved))
     if explain:
         yield from _explained(answer)
     yield from listed("Assumed", answer["assumptions"])
@@ -168,9 +169,9 @@ def _unserved(rows):
 
 
 def _line(row, unserved):
-    """A row for people."""
-    reasons, lacking = [row["why_not"]], row["sessions_vllm"] is None
-    if lacking and not unserved or row["sessions"] and not lacking and not row["sessions_vllm"]:
+    """A row for people; what keeps vLLM from every row stands below the table."""
+    lacking, reasons = row["sessions_vllm"] is None, [row["why_not"]]
+    if row["why_not_vllm"] not in (None, unserved) and (lacking or row["sessions"]):
         reasons.append(f"vLLM: {row['why_not_vllm']}")
     return (
         f"{row['count']} × {row['accelerator']}",
@@ -178,7 +179,7 @@ def _line(row, unserved):
         _gb(row["room_bytes"], "GiB"),
         f"{row['longest_context']:,}",
         f"{row['sessions']:,}",
-        "–" if row["sessions_vllm"] is None else f"{row['sessions_vllm']:,}",
+        "–" if lacking else f"{row['sessions_vllm']:,}",
         "; ".join(filter(None, reasons)),
     )
 
@@ -189,7 +190,7 @@ def _beyond(answer):
     return ", longer than it was made for" if limit and answer["context"].m_as("token") > limit else ""
 
 
-def _footer(answer):
+def _footer(answer, unserved):
     """What the columns are, and what is taken for granted in them."""
     from costlib.cli.printed import wrapped
 
@@ -200,7 +201,6 @@ def _footer(answer):
         if limit
         else "The longest context is at most that of a session: the file states no limit."
     )
-    unserved = _unserved(rows)
     in_vllm = f"none: {unserved}" if unserved else f"those for what it reserves{_settings(rows)}"
     yield wrapped(f"Sessions are those for whose state there is room; in vLLM, {in_vllm}.")
     yield from map(wrapped, _copied(rows))
