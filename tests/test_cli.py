@@ -295,8 +295,18 @@ def test_fit_counts_sessions_and_says_why_not(run):
 
 def test_fit_explains_room_and_sessions(run):
     out = run("fit", LLAMA, "--weights", "42 GB", "--context", "32768", "--accelerator", "h100-sxm", "--explain")[1]
-    assert "room = 90 % × 85.52 GB − 42 GB / 2 − 2 GB = 53.97 GB  sessions = ⌊53.97 GB / 5.369 GB⌋ = 10" in out
+    room = "room = 90 % × 85.520809984 GB − 42 GB / 2 − 2 GB = 53.9687289856 GB"
+    assert f"{room}  sessions = ⌊53.9687289856 GB / 5.36870912 GB⌋ = 10" in out
     assert re.search(r"^h100-sxm +Memory that nvidia-smi reports.* https://", out, re.M)
+
+
+def test_fit_explains_a_share_and_a_count_that_four_digits_would_not_give(run):
+    asked = ["--context", "4000", "--accelerator", "b200-sxm", "--utilisation", "0.9234", "--explain"]
+    explained = re.findall(
+        r"= 92\.34 % .* sessions = ⌊([\d.]+) GB / ([\d.]+) GB⌋ = ([\d,]+)", run("fit", GEMMA, *asked)[1]
+    )
+    assert [float(room) // float(state) for room, state, _ in explained] == [428, 1030, 1744, 2519]
+    assert [count for *_, count in explained] == ["428", "1,030", "1,744", "2,519"]
 
 
 def test_fit_shows_of_each_accelerator_the_fewest_that_do(run, answer):
@@ -628,6 +638,8 @@ SCENARIOS = {
     "windows": 'model = "gpt-oss-120b"',
     "experts that do not divide": 'model = "deepseek-v3"\naccelerator = "h200-sxm"\n[node]\naccelerators = 12',
     "few experts": 'model = "mixtral-8x7b"\n[node]\naccelerators = 32\n[reserve]\nweights = "4 bit/parameter"',
+    "almost one more": 'model = "gemma-4-26b-a4b"\naccelerator = "a100-40gb-sxm"\n[workload]\ncontext = 131072\n'
+    '[reserve]\nruntime = "1 GB"',
     "no room": 'model = "llama-3.1-405b"\naccelerator = "l4"\nnode = "single-pcie-4"',
 }
 
@@ -640,7 +652,7 @@ def scenario(request, tmp_path):
 
 
 def test_each_formula_gives_the_value_beside_it(scenario):
-    """Read as arithmetic; it quotes other values as printed, so that two digits agree."""
+    """Read as arithmetic; also where the digits of a page would hold four contexts more."""
     case = load(scenario)
     values = derived(case)
     texts, _ = formulas(case, values)
@@ -652,7 +664,7 @@ def test_each_formula_gives_the_value_beside_it(scenario):
             text = text.replace(ours, of_python)
         rounding = {"floor": lambda x: x.magnitude // 1, "ceil": lambda x: -(-x // 1)}
         computed = eval(text, {"q": _read_back, "min": min, "max": max, **rounding})
-        assert _number(values[key], unit) == pytest.approx(_number(computed, unit), rel=0.03), texts[key]
+        assert _number(values[key], unit) == pytest.approx(_number(computed, unit), rel=1e-9), texts[key]
 
 
 def _read_back(text):

@@ -309,9 +309,9 @@ def what_a_node_gains(seen):
     else:
         assert "about as long as on one" in text and 0.94 < times < 1.06
     copies = plain.copies()
-    assert (max(copies) > 1) == ("hold the attention state" in text)
+    assert (max(copies) > 1) == ("the attention state is held" in text)
     if max(copies) > 1:
-        assert near(*numbers(f"state (?:up to )?{NUMBER} times, since", text), max(copies), 2)
+        assert near(*numbers(f"state is held (?:up to )?{NUMBER} times, since", text), max(copies), 2)
         assert (min(copies) < max(copies)) == ("up to" in text)
         latent = any(kind.latent_rank is not None for kind in seen.case.model.attention)
         assert ("a latent is copied" in text) == latent
@@ -513,9 +513,12 @@ def how_a_node_shares_a_model(seen):
         assert (f"where {ranks:,.0f} accelerators share each and store" in text) == (1 < ranks < cards)
         assert ("where a single accelerator has each and stores" in text) == (ranks == 1)
         divided = weights_of_card(case, ranks) < in_plain(case).all / ranks * (1 - 1e-9)
-        who = "Each accelerator has" if ranks == 1 else "Each group has"
+        who = "Each accelerator has" if ranks == 1 else "Each such group has"
         assert (f"{who} a copy of the model." in text) == (ranks < cards and not divided)
-        assert (f"{who} all that is no expert; the experts divide among all." in text) == (ranks < cards and divided)
+        experts = (
+            f"what every token passes; the experts that it chooses from divide among all {cards:,.0f} accelerators."
+        )
+        assert (f"{who} {experts}" in text) == (ranks < cards and divided)
 
 
 @says("pool-verdict", "scenario-fits")
@@ -567,7 +570,7 @@ def how_many_sessions(seen):
     assert ("Not one session fits." in text) == (most == 0)
     assert ("single card" in text) == (cards == 1 and most > 0)
     if most and cards > 1:
-        ranks, sessions = numbers(rf"fit with {NUMBER} cards? a session: {NUMBER}\.", text)
+        ranks, sessions = numbers(rf"fit with {NUMBER} cards? a group: {NUMBER}\.", text)
         assert held[int(ranks)][0] == sessions == most
     assert ("has to pad them" in text) == bool(most and padded(case, sharing(case, cap)[1]))
     undivided = max(seen.number("ref-node-pool", "byte") / in_plain(case).state(cap), 0) // 1
@@ -575,7 +578,9 @@ def how_many_sessions(seen):
     apart, copies = seen["data-parallel-verdict"], max(on_node(case, cap, ranks, False)[0] for ranks in held)
     assert ("is dense: it has no experts" in apart) == (not case.model.experts)
     if case.model.experts:
-        count = "as many" if copies == most else f"{copies:,.0f}" if copies else "not one"
+        count = f"{copies:,.0f}" if copies else "not one"
+        if copies == most:
+            count = "as many" if most else "not one either"
         assert copies <= most and apart.endswith(f" would hold {count}.")
     assert seen.number("expert-parameters", "parameter") <= in_plain(case).all
     room = held[cards][1] >= 0 or most > 0
@@ -612,7 +617,7 @@ def what_model_and_accelerator_are_made_for(seen):
 @says("tab-own-budget", "tab-five", "fig-own-sessions")
 def the_node_beside_the_worked_card(seen):
     case = seen.case
-    (best,) = numbers(f"{NUMBER} cards? a session", seen.tables["tab-own-budget"]["caption"])
+    (best,) = numbers(f"{NUMBER} cards? a group", seen.tables["tab-own-budget"]["caption"])
     assert best == sharing(case, case.workload.context.m_as("token"))[1]
     for row in seen.rows("tab-own-budget"):
         if found := re.fullmatch(f"Sessions of {LENGTH}", row[0]):

@@ -261,21 +261,23 @@ def _listing(texts):
 def _explained(answer):
     """How the numbers of each row come about, and where the sizes of memory come from."""
     from costlib import catalog
-    from costlib.cli.printed import table
-    from costlib.units import show
+    from costlib.cli.printed import quoted, table
+
+    def gb(size):
+        return quoted(size, "GB")
 
     if answer["weights_formula"]:
-        yield f"weights = {answer['weights_formula']} = {_gb(answer['weights_bytes'])}"
-    used = f"{show(answer['utilisation'], 'percent')} × "
+        yield f"weights = {answer['weights_formula']} = {gb(answer['weights_bytes'])}"
+    used = f"{quoted(answer['utilisation'], 'percent')} × "
     rows = [(f"{row['count']} × {row['accelerator']}", row) for row in answer["fits"]]
     yield table(
         [
             (
                 place,
-                f"room = {used}{_gb(row['memory_bytes'])} − {_gb(answer['weights_bytes'])} / {row['count']}"
-                f" − {_gb(answer['runtime_bytes'])} = {_gb(row['room_bytes'])}",
+                f"room = {used}{gb(row['memory_bytes'])} − {gb(answer['weights_bytes'])} / {row['count']}"
+                f" − {gb(answer['runtime_bytes'])} = {gb(row['room_bytes'])}",
                 *(
-                    f"{what} = ⌊{_gb(row['room_bytes'])} / {_gb(row[size])}⌋ = {row[what_count]:,}"
+                    f"{what} = ⌊{gb(row['room_bytes'])} / {gb(row[size])}⌋ = {row[what_count]:,}"
                     for what, size, what_count in SESSIONS
                     if row[what_count]
                 ),

@@ -7,9 +7,9 @@ import textwrap
 import typer
 
 from costlib.plain import base, plain
-from costlib.units import show
+from costlib.units import Quantity, show
 
-__all__ = ["base", "listed", "plain", "print_json", "print_text", "sizes", "table", "wrapped", "write"]
+__all__ = ["base", "listed", "plain", "print_json", "print_text", "quoted", "sizes", "table", "wrapped", "write"]
 
 WIDTH = 120  # columns of what is printed, where it can be folded
 
@@ -108,3 +108,8 @@ def listed(heading, texts):
 def sizes(value):
     """A size to the byte, in GB and in GiB, because the two are mistaken for each other."""
     return [show(value, "byte", digits=15), show(value, "GB", digits=4), show(value, "GiB", digits=4)]
+
+
+def quoted(value, unit):
+    """A result as the next formula has it: in so many digits that what is rounded down comes out as it did."""
+    return show(Quantity(float(f"{value.m_as(unit or ''):.11e}"), unit), digits=15)

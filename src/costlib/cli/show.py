@@ -218,16 +218,17 @@ def _tokens(kind):
 
 def formulas(case, values):
     """Each row's formula with the values put in, and all inputs that they name, as 'part.field'."""
+    from costlib.cli.printed import quoted
     from costlib.units import show
 
-    words, printed, inputs = _words(case), dict(_printed(values)), {}
+    words, units, inputs = _words(case), _units(values), {}
 
     def put_in(found):
         name = found[1]
         if name in words:
             return fill(words[name])
-        if name in printed:
-            return printed[name]
+        if name in units:
+            return quoted(values[name], units[name])
         part, _, field = name.partition(".")
         inputs[name] = getattr(getattr(case, part), field)
         return show(inputs[name], digits=15)
@@ -238,10 +239,17 @@ def formulas(case, values):
     return {key: fill(formula) for key, *_, formula in ROWS}, inputs
 
 
-def _printed(values):
-    from costlib.units import show, size_unit
+def _units(values):
+    """The unit in which each value is printed."""
+    from costlib.units import size_unit
 
-    units = {key: size_unit(values[key]) if unit == "B" else unit for key, _, unit, *_ in ROWS}
+    return {key: size_unit(values[key]) if unit == "B" else unit for key, _, unit, *_ in ROWS}
+
+
+def _printed(values):
+    from costlib.units import show
+
+    units = _units(values)
     return [(key, show(values[key], units[key], digits)) for key, _, _, digits, _ in ROWS]
 
 
