@@ -58,7 +58,7 @@ NAMED = {  # where the unit leaves too much open
     **{"utilisation": 0.3, "load": 4, "servers": 40, "block": 30},
     **{"acceptance": 0.4, "position_rates": 0.4, "states": 512},
     **{"longer_context": 9000, "longer_state": 3e9},
-    **{"hits": 0.3, "margin": 0.3},
+    **{"hits": 0.3, "margin": 0.3, "chosen_from": 1e10},
 }
 
 FOREIGN = pint.UnitRegistry()  # pint's own, with which costlib's cannot be mixed

@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from test_model_scenario import CATALOGUED, PUBLISHED
-from test_scenario import on_card
+from test_scenario import weights_of_card
 
 import costlib
 from conftest import BOOK
@@ -28,6 +28,7 @@ from costlib.book import FILES
 from costlib.book.stated import rows
 from costlib.cli import printed
 from costlib.cli.kv import NAMES
+from costlib.cli.options import RUNTIME, UTILISATION
 from costlib.cli.show import ROWS, derived, formulas
 from costlib.model_config import oracle, read
 from costlib.model_config.engines import sglang, vllm
@@ -35,6 +36,7 @@ from costlib.model_config.llama_cpp import llama_cpp
 from costlib.model_config.rank import Rank
 from costlib.scenario import VARIABLE, load, loads
 from costlib.units import Quantity, quantity
+from costlib.worksheet import sheet as worksheets
 
 CONFIGS = FILES / "configs"
 LLAMA = str(CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json")
@@ -481,24 +483,25 @@ def test_settings_of_counts_that_are_not_shown_are_not_said(run):
 
 
 ENTRIES = {name: entry for name, entry in CATALOGUED.items() if catalog.part("model", entry).experts is None}
+NODES = [("h200-sxm", 16384, "20 GB"), ("rtx-4090", 3000, "7 GB")]  # of eight: the card, the context, the runtime
 
 
-def scenario_of(entry, card, count, context, runtime):
+def scenario_of(entry, card, context, runtime):
     return loads(
-        f"""model = "{entry}"\naccelerator = "{card}"\nnode.accelerators = {count}\nreserve.runtime = "{runtime}"
+        f"""model = "{entry}"\naccelerator = "{card}"\nnode.accelerators = 8\nreserve.runtime = "{runtime}"
         workload.context = "{context} token"\nworkload.observation = "{context} token" """,
         "mine.toml",
     )
 
 
 @pytest.mark.parametrize(("name", "entry"), ENTRIES.items(), ids=ENTRIES.values())
-@pytest.mark.parametrize(("card", "context", "runtime"), [("h200-sxm", 16384, "20 GB"), ("rtx-4090", 3000, "7 GB")])
+@pytest.mark.parametrize(("card", "context", "runtime"), NODES)
 def test_fit_and_a_scenario_agree_where_they_reserve_the_same(run, name, entry, card, context, runtime):
     """For each number of accelerators, and so for the best way of a node to share its copies."""
     fields = next(row["fields"] for row in PUBLISHED if name in row["models"])
     if entry == "gemma-4-31b":
         fields = fields | {"sliding_window": 1024}
-    case = scenario_of(entry, card, 8, context, runtime)
+    case = scenario_of(entry, card, context, runtime)
     each = case.reserve.runtime.m_as("byte") / 8
     code, out, _ = run(
         *("fit", "-", "--accelerator", card, "--context", str(context), "--utilisation", "1", "--runtime", f"{each} B"),
@@ -518,9 +521,9 @@ def test_fit_and_a_scenario_agree_where_they_reserve_the_same(run, name, entry, 
 
 
 def test_agreement_is_of_models_that_fit_and_of_some_that_do_not():
-    kept = [scenario_of(entry, "h200-sxm", 8, 16384, "20 GB") for entry in ENTRIES.values()]
+    kept = [scenario_of(entry, *node) for entry in ENTRIES.values() for node in NODES]
     held = [case.resident_sequences(case.workload.context).magnitude for case in kept]
-    assert len(held) >= 8 and sum(map(bool, held)) >= 6
+    assert len(held) >= 16 and 0 < held.count(0) < len(held) / 2
 
 
 @pytest.mark.parametrize("asked", ["runtime = '20 GB'", "runtime = '7 GB'\nweights = '1 byte/parameter'"])
@@ -539,6 +542,10 @@ def test_show_says_by_which_options_fit_agrees(run, answer, tmp_path, asked, cou
     for row in rows:
         ranks = Quantity(float(row["count"]), "accelerator")
         assert row["room_bytes"] == pytest.approx(case.rank_pool(ranks).m_as("byte"), rel=1e-7)
+
+
+def test_fit_and_a_worksheet_reserve_the_same_where_nothing_else_is_asked_for():
+    assert (quantity(UTILISATION), quantity(RUNTIME)) == (worksheets.UTILISATION, worksheets.RUNTIME)
 
 
 def test_fit_says_by_which_options_a_scenario_agrees(run):
@@ -677,9 +684,9 @@ def test_show_gives_plain_numbers(answer, scenario):
     shown = answer("show", str(scenario))
     case = load(scenario)
     assert shown["fits"] == (case.state_pool.magnitude >= 0)
-    n, t = (case.node.accelerators.magnitude, shown["values"]["sharing"]["value"])
-    weights = n * on_card(case.model, n, t) * case.reserve.weights.m_as("B/parameter")
-    pool = case.node_memory.m_as("B") - weights - case.reserve.runtime.m_as("B")
+    weights = weights_of_card(case, shown["values"]["sharing"]["value"]) * case.reserve.weights.m_as("B/parameter")
+    stored = case.node.accelerators.magnitude * weights
+    pool = case.node_memory.m_as("B") - stored - case.reserve.runtime.m_as("B")
     assert shown["values"]["node-pool"]["value"] == pytest.approx(pool, rel=1e-9)
     assert shown["values"]["decode-floor"]["unit"] == "second/token"
     assert shown["parts"]["model"] == case.model.title
@@ -973,9 +980,10 @@ def test_what_an_option_takes_is_said_in_a_sentence(run, given):
     assert said.endswith(f"Error: Invalid value for '--context': {WANTED[given]}\n")
 
 
-@pytest.mark.parametrize("name", ["fit", "scenario"])
-def test_two_sizes_of_the_weights_are_one_too_many(run, name):
-    said = is_bad(run(name, LLAMA, "--weights", "42 GB", "--weight-precision", "int4"))
+@pytest.mark.parametrize("asked", [("fit",), ("scenario",), ("worksheet", "--accelerator", "l40s")], ids=lambda a: a[0])
+def test_two_sizes_of_the_weights_are_one_too_many(run, asked):
+    name, *options = asked
+    said = is_bad(run(name, LLAMA, *options, "--weights", "42 GB", "--weight-precision", "int4"))
     assert said == "costlib: --weights and --weight-precision: both say what the weights take; wanted one of them\n"
 
 
@@ -986,9 +994,7 @@ def test_a_size_of_the_cache_that_is_given_is_not_assumed(run, answer, asked):
     assert answer(name, GPT_OSS, *options)["assumptions"] == [assumed]
     assert answer(name, GPT_OSS, *options, "--kv-precision", "q8_0")["assumptions"] == []
     fields = json.loads(Path(NEMOTRON).read_text()) | {"dtype": None, "torch_dtype": None}
-    given = name, "-", "--weight-precision", "fp8", "--kv-precision", "fp8"
-    given = given if name == "fit" else ("kv", "-", "--kv-precision", "fp8")
-    left = answer(*given, stdin=json.dumps(fields).encode())["assumptions"]
+    left = answer(name, "-", *options, "--kv-precision", "fp8", stdin=json.dumps(fields).encode())["assumptions"]
     assert "inputs of convolutions in 16 bits; the file declares no dtype" in left and assumed not in left
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from costlib import capacity, catalog, serving
 from costlib.scenario import PARTS, VARIABLE, InputError, Scenario, load, loads
-from costlib.units import Quantity, quantity
+from costlib.units import Quantity, quantity, times
 
 steady = settings(
     derandomize=True,
@@ -473,41 +473,41 @@ def undivided(case, context=32_768):
 
 def by_sharing(case, context=32_768):
     """Contexts by each number of accelerators that may share one, in plain numbers."""
-    return {ranks.magnitude: contexts_by(case, context, ranks.magnitude) for ranks in case.sharings}
+    return {ranks.magnitude: on_node(case, context, ranks.magnitude)[0] for ranks in case.sharings}
 
 
-def contexts_by(case, context, ranks, expert_parallel=True):
-    """Contexts that the node holds where so many accelerators share each."""
+def on_node(case, context, ranks, experts_divide=True):
+    """Contexts that the node holds where so many cards share each, and the bytes that a card has left for them."""
     n = case.node.accelerators.magnitude
-    weights = on_card(case.model, n, ranks) if expert_parallel else case.model.parameters.magnitude / ranks
+    weights = weights_of_card(case, ranks) if experts_divide else case.model.parameters.magnitude / ranks
     reserved = weights * case.reserve.weights.m_as("B/parameter") + case.reserve.runtime.m_as("B") / n
-    kept = sum(
-        kept_of(kind, min(context, kind.window.magnitude if kind.window else math.inf), ranks)
-        for kind in case.model.attention
-    )
-    kept *= case.precision.kv_cache.m_as("B/element")
-    kept += (case.model.recurrent_state.m_as("B") if case.model.recurrent_state else 0) / ranks
-    return n // ranks * max(0, math.floor((case.accelerator.memory.m_as("B") - reserved) / kept * (1 + 1e-12)))
+    left = case.accelerator.memory.m_as("B") - reserved
+    return n // ranks * max(0, math.floor(left / state_of_card(case, context, ranks) * (1 + 1e-12))), left
 
 
-def on_card(model, cards, ranks):
+def weights_of_card(case, ranks):
     """Weights of a card: whole experts of all that the node has, or a part of each; and a part of the rest."""
-    total, experts = model.parameters.magnitude, 0.0
-    if model.experts:
-        e, k = model.experts.magnitude, model.experts_per_token.magnitude
-        experts = (total - model.active_parameters.magnitude) * e / (e - k)
-        whole = math.ceil(e / cards) * experts / e
+    total, experts = case.model.parameters.magnitude, 0.0
+    if case.model.experts:
+        e, k = case.model.experts.magnitude, case.model.experts_per_token.magnitude
+        experts = (total - case.model.active_parameters.magnitude) * e / (e - k)
+        whole = math.ceil(e / case.node.accelerators.magnitude) * experts / e
         return (total - experts) / ranks + min(experts / ranks, whole)
     return total / ranks
 
 
-def kept_of(kind, tokens, ranks):
-    """Elements that a card keeps of so many tokens in layers of one kind: its heads, or the one latent."""
-    layers = kind.layers.magnitude
-    if kind.latent_rank is not None:
-        return layers * tokens * (kind.latent_rank.magnitude + kind.rope_dim.magnitude)
-    heads = math.ceil(kind.kv_heads.magnitude / ranks)
-    return layers * tokens * heads * (kind.key_dim.magnitude + kind.value_dim.magnitude)
+def state_of_card(case, context, ranks):
+    """Bytes that a context keeps on each of the cards that share it: its heads, or the one latent."""
+    elements = 0
+    for kind in case.model.attention:
+        kept = kind.layers.magnitude * min(context, kind.window.magnitude if kind.window else math.inf)
+        if kind.latent_rank is not None:
+            elements += kept * (kind.latent_rank.magnitude + kind.rope_dim.magnitude)
+        else:
+            heads = math.ceil(kind.kv_heads.magnitude / ranks)
+            elements += kept * heads * (kind.key_dim.magnitude + kind.value_dim.magnitude)
+    fixed = case.model.recurrent_state.m_as("B") if case.model.recurrent_state else 0
+    return elements * case.precision.kv_cache.m_as("B/element") + fixed / ranks
 
 
 def test_eight_heads_on_eight_accelerators_are_the_pool_over_the_state():
@@ -521,10 +521,10 @@ def test_each_accelerator_keeps_latents_of_its_own_beside_its_part_of_the_expert
     case = changed("deepseek-v3", memory="141 GB", weights="1 byte/parameter")
     assert (held(case), undivided(case)) == (136, 189)
     assert by_sharing(case) == {8: 23, 4: 44, 2: 80, 1: 136}
-    assert contexts_by(case, 32_768, 4, expert_parallel=False) == 0  # whole copies, of which only one fits
+    assert on_node(case, 32_768, 4, experts_divide=False)[0] == 0  # whole copies, of which only one fits
     context = case.workload.context
     assert case.sharing(context) == quantity("1 accelerator") and case.times_stored(context) == "once"
-    assert case.times_weights_stored(context) == "1.18 times"
+    assert times(case.weight_copies(context)) == "1.18 times"
 
 
 def test_few_cards_for_many_experts():
@@ -654,7 +654,7 @@ def test_a_node_never_holds_more_than_if_everything_were_kept_once(case, context
 @given(nodes, contexts)
 def test_dividing_the_experts_never_holds_less(case, context):
     """Than tensor parallelism alone, with whole copies of the model side by side."""
-    alone = max(contexts_by(case, context, ranks.magnitude, expert_parallel=False) for ranks in case.sharings)
+    alone = max(on_node(case, context, ranks.magnitude, experts_divide=False)[0] for ranks in case.sharings)
     assert held(case, context) >= alone
     if not case.model.experts:
         assert held(case, context) == alone

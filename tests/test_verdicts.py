@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reading import Book
+from test_scenario import on_node, state_of_card, weights_of_card
 
 import costlib
 from costlib import catalog
@@ -471,34 +472,6 @@ def which_layers_keep(seen):
     assert (seen.number("ref-bytes-per-token") > 0) == (growing > 0)
 
 
-def on_node(case, context, ranks, experts_divide=True):
-    """Sessions that a node holds, where so many cards share each; and what a card has left."""
-    plain = in_plain(case)
-    parameters = weights_of_card(case, ranks) if experts_divide else plain.all / ranks
-    weights = parameters * case.reserve.weights.m_as("byte/parameter")
-    pool = case.accelerator.memory.m_as("byte") - weights - case.reserve.runtime.m_as("byte") / plain.n
-    return plain.n // ranks * max(math.floor(pool / on_card(case, context, ranks) * (1 + 1e-12)), 0), pool
-
-
-def weights_of_card(case, ranks):
-    """Weights that a card keeps: its part of what is no expert, and whole experts or its part of those of a group."""
-    plain = in_plain(case)
-    experts = 0.0
-    if case.model.experts:
-        experts = (plain.all - plain.active) / plain.unchosen
-        e = case.model.experts.magnitude
-        on_each = min(experts / ranks, experts / e * math.ceil(e / plain.n))
-    return (plain.all - experts) / ranks + (on_each if experts else 0.0)
-
-
-def on_card(case, context, ranks):
-    """What a context keeps on each of the cards that share it."""
-    plain = in_plain(case)
-    return plain.fixed / ranks + sum(
-        kind.token * min(context, kind.window) * math.ceil(kind.heads / ranks) / kind.heads for kind in plain.kinds
-    )
-
-
 def sharings(case):
     """Cards that engines let share a context; and all."""
     cards = int(case.node.accelerators.magnitude)
@@ -522,7 +495,7 @@ def how_a_node_shares_a_model(seen):
     (held, ranks), cards = sharing(case, context), case.node.accelerators.magnitude
     assert (seen.number("resident-trajectories"), seen.number("sharing")) == (held, ranks)
     assert seen.number("groups") == cards / ranks
-    stored = ranks * on_card(case, context, ranks) / in_plain(case).state(context)
+    stored = ranks * state_of_card(case, context, ranks) / in_plain(case).state(context)
     assert about(seen.number("state-copies"), stored, 1e-9)
     _, left = on_node(case, context, ranks)
     assert about(seen.number("node-pool", "byte"), cards * left, 1e-9)
@@ -681,7 +654,7 @@ def whole_context(case):
 
 def holds_alone(case, tokens, ranks):
     """Whether a group of so many cards holds a context of so many tokens."""
-    return on_card(case, tokens, ranks) <= on_node(case, 1, ranks)[1] * (1 + 1e-12)
+    return state_of_card(case, tokens, ranks) <= on_node(case, 1, ranks)[1] * (1 + 1e-12)
 
 
 def assert_copies(seen, text):
@@ -716,7 +689,7 @@ def holds_one(seen):
 def stored(seen):
     """Bytes that a context of the workload takes on all cards of its group."""
     ranks = seen.number("sharing")
-    return ranks * on_card(seen.case, seen.number("workload-context"), ranks)
+    return ranks * state_of_card(seen.case, seen.number("workload-context"), ranks)
 
 
 @says("queues-answer", "gap-verdict")

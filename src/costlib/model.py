@@ -103,23 +103,23 @@ class Model(Part):
         mixture = (self.active_parameters, self.experts, self.experts_per_token)
         if any(mixture) and not all(mixture):
             raise ValueError("active_parameters, experts and experts_per_token belong together; not all are given")
-        if self.experts and self.active_parameters >= self.parameters:
-            raise ValueError(
-                f"active_parameters = {self.active_parameters:~P} is not less than parameters = {self.parameters:~P}"
-            )
-        if self.experts and self.experts_per_token.m_as("expert/token") > self.experts.m_as("expert"):
-            raise ValueError(
-                f"experts_per_token = {self.experts_per_token:~P} is more than experts = {self.experts:~P}"
-            )
         if self.experts:
-            self._check_share_of_experts()
+            self._check_mixture()
         attending = sum(kind.layers for kind in self.attention)
         if attending > self.layers:
             raise ValueError(f"attention has {attending:~P}s, more than layers = {self.layers:~P}")
 
-    def _check_share_of_experts(self):
+    def _check_mixture(self):
         """Refuse numbers that leave the experts no weights, or more than all."""
         chosen, experts = self.experts_per_token.m_as("expert/token"), self.experts.m_as("expert")
+        if self.active_parameters >= self.parameters:
+            raise ValueError(
+                f"active_parameters = {self.active_parameters:~P} is not less than parameters = {self.parameters:~P}"
+            )
+        if chosen > experts:
+            raise ValueError(
+                f"experts_per_token = {self.experts_per_token:~P} is more than experts = {self.experts:~P}"
+            )
         if chosen == experts:
             raise ValueError(
                 f"experts_per_token = {chosen:g} is all of experts = {experts:g}; wanted fewer: "

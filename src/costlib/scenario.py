@@ -25,7 +25,7 @@ from costlib import capacity, catalog, serving
 from costlib.hardware import ALONE, RATES, WIDTHS, Accelerator, Link, Node
 from costlib.model import Model
 from costlib.schema import InputError, Origin, Part, build, choice, nearest, read, required, size
-from costlib.units import Quantity, maximum, show
+from costlib.units import Quantity, maximum, show, times
 
 __all__ = ["REFERENCE", "VARIABLE", "Precision", "Reserve", "Scenario", "Workload", "load", "loads"]
 
@@ -143,14 +143,15 @@ class Scenario:
         weights = serving.weight_bytes(self.model.parameters, self.reserve.weights)
         return capacity.state_pool(self.node_memory, weights, self.reserve.runtime)
 
-    def rank_pool(self, ranks):
-        """Memory for state on one accelerator, if so many share each context; negative where the model does not fit.
+    @property
+    def runtime_on_each(self):
+        """An accelerator's part of what the reserve keeps for the runtime of the node."""
+        return self.reserve.runtime / self.node.accelerators.magnitude
 
-        Each has its weights, and its part of what the reserve keeps for the runtime of the node.
-        """
+    def rank_pool(self, ranks):
+        """Memory for state on one accelerator, if so many share each context; negative where the model does not fit."""
         weights = self.model.weights_on_each(self.node.accelerators, ranks, self.reserve.weights)
-        runtime = self.reserve.runtime / self.node.accelerators.magnitude
-        return capacity.state_pool(self.accelerator.memory, weights, runtime)
+        return capacity.state_pool(self.accelerator.memory, weights, self.runtime_on_each)
 
     @property
     def sharings(self):
@@ -231,7 +232,7 @@ class Scenario:
         return self.stored_state(context) / self.model.context_state(context, self.precision.kv_cache)
 
     def times_stored(self, context):
-        """How often that is, in words: "once" where no more would be seen in the digits shown.
+        """How often that is, in words.
 
         Examples
         --------
@@ -239,7 +240,7 @@ class Scenario:
         >>> case.times_stored(case.workload.context)
         'once'
         """
-        return _times(self.state_copies(context))
+        return times(self.state_copies(context))
 
     def stored_weights(self, context):
         """Weights as the node stores them to hold the most contexts of so many tokens, each copy of a byte counted.
@@ -255,17 +256,17 @@ class Scenario:
         each = self.model.weights_on_each(accelerators, self.sharing(context), self.reserve.weights)
         return accelerators.magnitude * each
 
-    def times_weights_stored(self, context):
-        """How often that is, on average and in words: "once" where no more would be seen in the digits shown.
+    def weight_copies(self, context):
+        """How often the node so stores a weight, on average.
 
         Examples
         --------
+        >>> from costlib import show
         >>> case = load()
-        >>> case.times_weights_stored(case.workload.context)
-        'once'
+        >>> show(case.weight_copies(case.workload.context))
+        '1'
         """
-        once = serving.weight_bytes(self.model.parameters, self.reserve.weights)
-        return _times(self.stored_weights(context) / once)
+        return self.stored_weights(context) / serving.weight_bytes(self.model.parameters, self.reserve.weights)
 
     def shortage(self, context):
         """Why the node holds no context of so many tokens, in a sentence; empty where it holds one."""
@@ -338,11 +339,6 @@ class Scenario:
             if all(kind.state_copies(ranks) == 1 for kind in self.model.attention):
                 break
         return [(ranks, model, pool) for ranks, model, pool in found if pool.magnitude > 0] or found[:1]
-
-
-def _times(copies):
-    """A number of copies, in words."""
-    return "once" if round(copies.m_as(""), 2) == 1 else f"{show(copies)} times"
 
 
 def _link(name):

@@ -1207,7 +1207,7 @@ def weights_on_each(accelerators, ranks, parameters, chosen_from, experts, weigh
     parameters : Quantity [parameter]
         All weights, N. Scalar or array.
     chosen_from : Quantity [parameter]
-        Those of the experts that routers choose from, N_x, as :func:`expert_parameters` gives them; none in a dense
+        Those of the experts that routers choose from, N_x, as :func:`expert_parameters` gives them; zero for a dense
         model. Scalar or array.
     experts : Quantity [expert]
         Experts of a layer, E; any number where there are none. Scalar or array.

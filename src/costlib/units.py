@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pint
 
-__all__ = ["Quantity", "UnitError", "counted", "maximum", "minimum", "quantity", "show", "size_unit", "ureg"]
+__all__ = ["Quantity", "UnitError", "counted", "maximum", "minimum", "quantity", "show", "size_unit", "times", "ureg"]
 
 
 class UnitError(ValueError):
@@ -191,6 +191,17 @@ def size_unit(size):
 def counted(number, one, many=None):
     """A whole number of things that are no unit, in words: '1 row', '1,952 blocks', '2 entries'."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def times(copies):
+    """How often something is stored, in words: "once" where no more would be seen in the digits shown.
+
+    Examples
+    --------
+    >>> times(quantity("1.0049")), times(quantity("8"))
+    ('once', '8 times')
+    """
+    return "once" if round(copies.m_as(""), 2) == 1 else f"{show(copies)} times"
 
 
 def significant(number, digits):

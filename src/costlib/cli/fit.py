@@ -4,14 +4,17 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli import options
 from costlib.cli.options import (
     LONGEST,
+    RUNTIME,
+    UTILISATION,
     AsJson,
     Assume,
     Config,
     Explain,
     KVPrecision,
+    WeightPrecision,
+    Weights,
     check_weights,
     completing,
     length,
@@ -21,10 +24,9 @@ from costlib.cli.options import (
     why,
 )
 
-__all__ = ["RUNTIME", "UTILISATION", "fit", "kept_free"]
+__all__ = ["fit", "kept_free"]
 
 COUNTS = (1, 2, 4, 8)  # accelerators that share the model
-UTILISATION, RUNTIME = "0.9", "2 GB"  # of each accelerator, where nothing else is asked for
 SESSIONS = (("sessions", "state_bytes", "sessions"), ("in vLLM", "vllm_bytes", "sessions_vllm"))
 
 
@@ -33,8 +35,8 @@ def fit(
     context: Annotated[
         Any, sized("token", 1, LONGEST, "context cap of a session; by default the model's limit", "TOKENS")
     ] = None,
-    weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
-    weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
+    weights: Weights = None,
+    weight_precision: WeightPrecision = None,
     kv_precision: KVPrecision = None,
     utilisation: Annotated[
         Any, sized("", 0.01, 1, "share of an accelerator's memory that the engine may use", "SHARE")
@@ -147,12 +149,13 @@ def _blocks(answer, explain):
         f"{answer['model']}: weights of {_gb(answer['weights_bytes'])}, {answer['weights_from']}; "
         f"sessions of {show(answer['context'], digits=15)}{_beyond(answer)}, cache in {answer['kv_precision']}"
     )
+    unserved = _unserved(answer["fits"])
     yield table(
-        [_line(row, _unserved(answer["fits"])) for row in answer["fits"]],
+        [_line(row, unserved) for row in answer["fits"]],
         ["accelerators", "memory", "weights", "room", "", "longest", "sessions", "in vLLM", ""],
         right=range(1, 8),
     )
-    yield "\n".join(_footer(answer))
+    yield "\n".join(_footer(answer, unserved))
     if explain:
         yield from _explained(answer)
     yield from listed("Assumed", answer["assumptions"])
@@ -166,9 +169,9 @@ def _unserved(rows):
 
 
 def _line(row, unserved):
-    """A row for people."""
-    reasons, lacking = [row["why_not"]], row["sessions_vllm"] is None
-    if lacking and not unserved or row["sessions"] and not lacking and not row["sessions_vllm"]:
+    """A row for people; what keeps vLLM from every row stands below the table."""
+    lacking, reasons = row["sessions_vllm"] is None, [row["why_not"]]
+    if row["why_not_vllm"] not in (None, unserved) and (lacking or row["sessions"]):
         reasons.append(f"vLLM: {row['why_not_vllm']}")
     return (
         f"{row['count']} × {row['accelerator']}",
@@ -176,7 +179,7 @@ def _line(row, unserved):
         _gb(row["room_bytes"], "GiB"),
         f"{row['longest_context']:,}",
         f"{row['sessions']:,}",
-        "–" if row["sessions_vllm"] is None else f"{row['sessions_vllm']:,}",
+        "–" if lacking else f"{row['sessions_vllm']:,}",
         "; ".join(filter(None, reasons)),
     )
 
@@ -187,7 +190,7 @@ def _beyond(answer):
     return ", longer than it was made for" if limit and answer["context"].m_as("token") > limit else ""
 
 
-def _footer(answer):
+def _footer(answer, unserved):
     """What the columns are, and what is taken for granted in them."""
     from costlib.cli.printed import wrapped
 
@@ -198,7 +201,6 @@ def _footer(answer):
         if limit
         else "The longest context is at most that of a session: the file states no limit."
     )
-    unserved = _unserved(rows)
     in_vllm = f"none: {unserved}" if unserved else f"those for what it reserves{_settings(rows)}"
     yield wrapped(f"Sessions are those for whose state there is room; in vLLM, {in_vllm}.")
     yield from map(wrapped, _copied(rows))
@@ -207,17 +209,16 @@ def _footer(answer):
 def _reserved(answer):
     """What is kept free, and by which options the same is kept free as in a scenario."""
     from costlib.scenario import REFERENCE, load
-    from costlib.units import Quantity, show
+    from costlib.units import show
 
     share, runtime = answer["utilisation"].m_as(""), answer["runtime_bytes"]
     if share == 1:
         return f"Reserved on it: {_gb(runtime)} (--runtime), as in a scenario with that much for each accelerator."
     case = load(REFERENCE)
-    of_each = case.reserve.runtime / case.node.accelerators * Quantity(1, "accelerator")
     return (
         f"Reserved on it: {kept_free(share)} and {_gb(runtime)} (--utilisation, --runtime). costlib show reserves no "
         f"share, and [reserve] runtime on a node: as the reference with {_gb(case.reserve.runtime)} on "
-        f"{show(case.node.accelerators)}, --utilisation 1 --runtime '{_gb(of_each)}'."
+        f"{show(case.node.accelerators)}, --utilisation 1 --runtime '{_gb(case.runtime_on_each)}'."
     )
 
 
@@ -240,18 +241,14 @@ def _settings(rows):
 
 def _copied(rows):
     """How often tensor parallelism stores a byte of state, where that is more than once and keeps others out."""
-    from costlib.units import show
+    from costlib.units import times
 
-    copies = {
-        row["count"]: show(row["state_copies"])
-        for row in sorted(rows, key=lambda row: row["count"])
-        if row["room_bytes"].magnitude > 0 and round(row["state_copies"].m_as(""), 2) > 1
-    }
-    if copies:
-        times = _listing([f"{often} times on {count}" for count, often in copies.items()])
+    often = {row["count"]: times(row["state_copies"]) for row in rows if row["room_bytes"].magnitude > 0}
+    copied = [f"{often[count]} on {count}" for count in sorted(often) if often[count] != "once"]
+    if copied:
         yield (
-            f"Accelerators share the model by tensor parallelism, which stores the state {times}. More may fit with "
-            "data-parallel attention, or several copies of the model: costlib scenario, then costlib show."
+            f"Accelerators share the model by tensor parallelism, which stores the state {_listing(copied)}. More may "
+            "fit with data-parallel attention, or several copies of the model: costlib scenario, then costlib show."
         )
 
 

@@ -14,6 +14,11 @@ __all__ = [
     "Config",
     "Explain",
     "KVPrecision",
+    "RUNTIME",
+    "TO_GO_BEYOND",
+    "UTILISATION",
+    "WeightPrecision",
+    "Weights",
     "check_weights",
     "completing",
     "length",
@@ -110,6 +115,8 @@ def _complete_format(incomplete: str):
 
 
 LONGEST = 10**12  # tokens
+UTILISATION, RUNTIME = "0.9", "2 GB"  # of each accelerator, where nothing else is asked for
+TO_GO_BEYOND = "to go beyond, engines scale the model's positions, as by YaRN"  # a context that is too long
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON: sizes in bytes, times in seconds, plain numbers.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say how each number comes about, and from what.")]
@@ -124,6 +131,7 @@ Assume = Annotated[
     list[str],
     typer.Option(metavar="FIELD=VALUE", help="Take this for granted, and say so beside the result. Can be repeated."),
 ]
+Weights = Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")]
 KVPrecision = Annotated[
     Any,
     typer.Option(
@@ -143,6 +151,9 @@ def weight_precision(more=""):
         metavar="FORMAT",
         help=f"Stored size of every weight, as in int4 or '0.6 byte/parameter'{more}.",
     )
+
+
+WeightPrecision = Annotated[Any, weight_precision("; where some are kept wider, give --weights")]
 
 
 def check_weights(size, precision):
@@ -170,8 +181,7 @@ def notes(model, tokens):
     limit = model.context_limit
     if limit is None or tokens.m_as("token") <= limit:
         return list(model.notes)
-    longer = "to go beyond, engines scale the model's positions, as by YaRN"
-    return [*model.notes, f"made for contexts of up to {limit:,} tokens; {longer}"]
+    return [*model.notes, f"made for contexts of up to {limit:,} tokens; {TO_GO_BEYOND}"]
 
 
 def why(refused):

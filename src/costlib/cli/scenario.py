@@ -4,13 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli import options
 from costlib.cli.options import (
     LONGEST,
     AsJson,
     Assume,
     Config,
     KVPrecision,
+    WeightPrecision,
+    Weights,
     check_weights,
     completing,
     refusal,
@@ -31,8 +32,8 @@ def scenario(
     accelerator: Annotated[str | None, _named("accelerator", "Accelerator, in the catalog.")] = None,
     node: Annotated[str | None, _named("node", "Node, in the catalog.")] = None,
     context: Annotated[Any, sized("token", 1, LONGEST, "context of a trajectory", "TOKENS")] = None,
-    weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
-    weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
+    weights: Weights = None,
+    weight_precision: WeightPrecision = None,
     kv_precision: KVPrecision = None,
     assume: Assume = (),
     output: Annotated[

@@ -1,13 +1,12 @@
 """``costlib show``: what follows from a scenario, under the keys that the book's pages publish."""
 
-import math
 import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from costlib.cli.options import AsJson, Explain
+from costlib.cli.options import RUNTIME, TO_GO_BEYOND, UTILISATION, AsJson, Explain
 
 __all__ = ["ROWS", "derived", "formulas", "show"]
 
@@ -81,6 +80,14 @@ ROWS = [
     ),
     ("live-state", "state of all that are alive", "B", 2, "{live-trajectories} × {own-context-state}"),
 ]
+# The weights of the experts, and all that the node stores: of a mixture, whose experts may divide among all, or not.
+MIXTURE = {
+    "experts": "({model.parameters} − {model.active_parameters}) × {model.experts} / "
+    "({model.experts} − {model.experts_per_token})",
+    "weights": "({groups} × ({model.parameters} − {expert-parameters}) + {node.accelerators} × "
+    "min(1 / {sharing}, ⌈{model.experts} / {node.accelerators}⌉ / {model.experts}) × {expert-parameters})",
+}
+DENSE = {"experts": "0 parameters", "weights": "{groups} × {model.parameters}"}
 
 
 def show(
@@ -111,11 +118,11 @@ def show(
 def _remarks(case, values):
     """Why nothing fits, or what keeps more from fitting."""
     from costlib import capacity
-    from costlib.units import show
+    from costlib.units import show, times
 
     context = case.workload.context
     once = capacity.resident_sequences(case.state_pool, values["own-context-state"]).to("trajectory")
-    state, weights = case.times_stored(context), case.times_weights_stored(context)
+    state, weights = case.times_stored(context), times(case.weight_copies(context))
     if short := case.shortage(context):
         yield f"{short} [reserve] says what weights and runtime take."
     elif once > values["resident-trajectories"] and {state, weights} != {"once"}:
@@ -131,7 +138,7 @@ def _made_for(case):
     from costlib.hardware import ALONE
 
     if said := case.beyond_limit:
-        yield f"{said} [workload] says how long it is; to go beyond, engines scale the model's positions, as by YaRN."
+        yield f"{said} [workload] says how long it is; {TO_GO_BEYOND}."
     if said := case.other_link:
         link = case.accelerator.link
         nodes = ", ".join(catalog.nodes(link))
@@ -187,24 +194,9 @@ def _words(case):
         "entry": " + ".join(entry for entry, _ in kinds),
         "kept": " + ".join([f"{tokens} × {entry}" for entry, tokens in kinds] + recurrent),
         "stored": " + ".join([f"{tokens} × {entry}" for entry, tokens in stored] + recurrent),
-        "experts": "0 parameters",
-        "weights": "{groups} × {model.parameters}",
-        **(_of_experts(case.model, case.node.accelerators, ranks) if case.model.experts else {}),
+        **(MIXTURE if case.model.experts else DENSE),
         "sharings": ", ".join(f"{each.magnitude:g}" for each in case.sharings),
     }
-
-
-def _of_experts(model, accelerators, ranks):
-    """The words of a mixture: the weights of its experts, and all that the node stores where those divide among all."""
-    every_one = "({model.parameters} − {model.active_parameters}) × {model.experts}"
-    words = {"experts": f"{every_one} / ({{model.experts}} − {{model.experts_per_token}})"}
-    n, experts = accelerators.magnitude, model.experts.magnitude
-    on_each = math.ceil(experts / n)
-    if on_each * ranks.magnitude < experts:  # else a group has no more of them by dividing each
-        often = "{node.accelerators} × ⌈{model.experts} / {node.accelerators}⌉ / {model.experts} × "
-        stored = ("" if n * on_each == experts else often) + "{expert-parameters}"
-        words["weights"] = f"({{groups}} × ({{model.parameters}} − {{expert-parameters}}) + {stored})"
-    return words
 
 
 def _entry(kind):
@@ -288,14 +280,14 @@ def _check_that_it_is_no_model(given):
 
 def _reserved(case):
     """What is kept free of the node's memory, and by which options costlib fit keeps the same free."""
-    from costlib.cli.fit import RUNTIME, UTILISATION, kept_free
+    from costlib.cli.fit import kept_free
     from costlib.cli.printed import wrapped
-    from costlib.units import Quantity, show
+    from costlib.units import show
 
-    weights, runtime = show(case.reserve.weights, "B/parameter", digits=9), case.reserve.runtime
-    each = show(runtime / case.node.accelerators * Quantity(1, "accelerator"), "GB", digits=9)
+    weights = show(case.reserve.weights, "B/parameter", digits=9)
+    runtime, each = (show(size, "GB", digits=9) for size in (case.reserve.runtime, case.runtime_on_each))
     return wrapped(
-        f"Reserved ([reserve]): weights of {weights}, and {show(runtime, 'GB', digits=9)} of the node, {each} on each "
+        f"Reserved ([reserve]): weights of {weights}, and {runtime} of the node, {each} on each "
         f"accelerator. costlib fit, by tensor parallelism alone, reserves as much with --weight-precision '{weights}' "
         f"--utilisation 1 --runtime '{each}', and otherwise {kept_free(UTILISATION)} and {RUNTIME} on each."
     )

@@ -7,8 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from costlib.cli import options
-from costlib.cli.options import LONGEST, Assume, Config, KVPrecision, completing, refusal, sized, why
+from costlib.cli.options import (
+    LONGEST,
+    RUNTIME,
+    UTILISATION,
+    Assume,
+    Config,
+    KVPrecision,
+    WeightPrecision,
+    Weights,
+    check_weights,
+    completing,
+    refusal,
+    sized,
+    why,
+)
 from costlib.cli.trace import Column, SessionRule
 
 __all__ = ["worksheet"]
@@ -123,8 +136,8 @@ def worksheet(
     wait_share: Annotated[
         Any, sized("", 0, 1, "share of that in which it waits for tools; by default the trace's", "SHARE")
     ] = None,
-    weights: Annotated[Any, sized("byte", "1 MB", "1 PB", "size of all weights", "SIZE", "'42 GB'")] = None,
-    weight_precision: Annotated[Any, options.weight_precision("; where some are kept wider, give --weights")] = None,
+    weights: Weights = None,
+    weight_precision: WeightPrecision = None,
     kv_precision: KVPrecision = None,
     utilisation: Annotated[
         Any,
@@ -132,12 +145,13 @@ def worksheet(
             "",
             0.01,
             1,
-            "share of an accelerator's memory that the engine may use; by default the log's, or 0.9",
+            f"share of an accelerator's memory that the engine may use; by default the log's, or {UTILISATION}",
             "SHARE",
         ),
     ] = None,
     runtime: Annotated[
-        Any, sized("byte", 0, "1 PB", "what activations and graphs take of that on each; by default 2 GB", "SIZE")
+        Any,
+        sized("byte", 0, "1 PB", f"what activations and graphs take of that on each; by default {RUNTIME}", "SIZE"),
     ] = None,
     assume: Assume = (),
     format: Annotated[str, _one_of(FORMATS, "What is written.")] = "markdown",
@@ -152,6 +166,7 @@ def worksheet(
     from costlib.worksheet import worksheet as filled
 
     _check_one_reads_standard_input(config, log, trace)
+    check_weights(weights, weight_precision)
     prices = _prices(hire, hosted, (input_price, cached_price, output_price), price_date)
     one = {"hits": hits, "lifetime": lifetime, "wait_share": wait_share}
     one |= {"prompts": session_prompts, "output": session_output, "requests": session_requests}

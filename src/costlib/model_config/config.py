@@ -90,10 +90,10 @@ class ModelConfig:
 
     def assumed(self, kv_given):
         """What was taken for granted; of the size of the cache, nothing where that was given."""
-        if not kv_given:
+        if not kv_given or CACHE_UNDECLARED not in self.assumptions:
             return self.assumptions
-        rest = ["inputs of convolutions in 16 bits; the file declares no dtype"] if self.states else []
-        return tuple(one for text in self.assumptions for one in (rest if text == CACHE_UNDECLARED else [text]))
+        convolutions = ["inputs of convolutions in 16 bits; the file declares no dtype"] if self.states else []
+        return (*(text for text in self.assumptions if text != CACHE_UNDECLARED), *convolutions)
 
     def state(self, tokens, kv_precision=None):
         """What a sequence of so many tokens keeps: growing, in windows, and recurrent."""

@@ -349,28 +349,32 @@ def _weights_beside(path):
 
 def _found(path):
     """The file that a path, or the name of a repository, stands for."""
+    within = path / "config.json"
     try:
-        if path.is_dir():
-            if (path / "config.json").is_file():
-                return path / "config.json"
-            raise InputError(f"{path}: is a folder without config.json; wanted one that holds it, or a file")
-        if path.exists() or path.suffix in (".json", ".gguf"):
-            return path
-    except InputError:
-        raise
+        if within.is_file():
+            return within
+        folder, there = path.is_dir(), path.exists()
     except (OSError, ValueError) as error:  # a name that is too long, or has a zero in it
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if folder:
+        raise InputError(f"{path}: is a folder without config.json; wanted one that holds it, or a file")
+    if there or path.suffix in (".json", ".gguf"):
+        return path
     if len(path.parts) == 2 and not path.is_absolute():
         return _in_hub(str(path))
-    wanted = "wanted a file, a folder, '-' or the name of a repository, as in Qwen/Qwen3-8B"
-    if (name := str(path).lower()) in catalog.names("model"):
-        origin = catalog.part("model", name).origin["attention"]
-        raise InputError(
-            f"{path}: a model of the catalog, which has less of it than is needed here; costlib show takes it, as "
-            f'model = "{name}" in a scenario. {wanted[0].upper()}{wanted[1:]}; the catalog has it from '
-            f"{origin.title}, {origin.address}"
-        )
-    raise InputError(f"{path}: not found; {wanted}")
+    raise InputError(f"{path}: {_not_found(str(path).lower())}")
+
+
+def _not_found(name):
+    """What is wanted in the place of what is no file; of a model of the catalog also who takes it."""
+    wanted = "a file, a folder, '-' or the name of a repository, as in Qwen/Qwen3-8B"
+    if name not in catalog.names("model"):
+        return f"not found; wanted {wanted}"
+    origin = catalog.part("model", name).origin["attention"]
+    return (
+        "a model of the catalog, which has less of it than is needed here; costlib show takes it, as "
+        f'model = "{name}" in a scenario. Wanted {wanted}; the catalog has it from {origin.title}, {origin.address}'
+    )
 
 
 def _in_hub(repository):

@@ -38,10 +38,14 @@ class Field:
             return [("", getattr(reference(), part).title), *catalogued]
         return [(option, option) for option in schema(self.key).get("options", ())]
 
-    def stands(self, case):
-        """What a scenario has there: a number in the field's unit, or a text; None where it has none."""
+    def of(self, case):
+        """What a scenario has there; None where it has none."""
         part, _, name = self.key.partition(".")
-        value = getattr(getattr(case, part), name)
+        return getattr(getattr(case, part), name)
+
+    def stands(self, case):
+        """The same as a number in the field's unit, or a text."""
+        value = self.of(case)
         return value if value is None or isinstance(value, str) else self._number(value)
 
     def typed(self, value):
@@ -51,8 +55,7 @@ class Field:
     @property
     def published(self):
         """The published value, as it would be typed; empty for a part, and where there is none."""
-        part, dot, name = self.key.partition(".")
-        if not dot or (value := getattr(getattr(reference(), part), name)) is None:
+        if "." not in self.key or (value := self.of(reference())) is None:
             return ""
         return value if isinstance(value, str) else self.typed(value)
 
