@@ -744,8 +744,8 @@ def test_show_says_why_none_fits_or_no_more(run, tmp_path, text, said):
         (
             'accelerator = "m3-ultra"\nprecision = {weights = "2 B/parameter", arithmetic = "16-bit"}',
             [
-                "Apple M3 Ultra, 80-core GPU, 512 GB: such accelerators are connected to no other; the 8 of this node "
-                "are on NVLink 4. Nodes of one: single-pcie-4, single-pcie-5."
+                "Apple M3 Ultra, 80-core GPU, 512 GB: such accelerators are each alone in a machine; the 8 of this "
+                "node are on NVLink 4. Nodes of one: single-pcie-4, single-pcie-5."
             ],
         ),
         (
