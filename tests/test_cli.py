@@ -751,8 +751,8 @@ def test_show_says_why_none_fits_or_no_more(run, tmp_path, text, said):
         (
             'accelerator = "m3-ultra"\nprecision = {weights = "2 B/parameter", arithmetic = "16-bit"}',
             [
-                "Apple M3 Ultra, 80-core GPU, 512 GB: such accelerators are connected to no other; the 8 of this node "
-                "are on NVLink 4. Nodes of one: single-pcie-4, single-pcie-5."
+                "Apple M3 Ultra, 80-core GPU, 512 GB: such accelerators are each alone in a machine; the 8 of this "
+                "node are on NVLink 4. Nodes of one: single-pcie-4, single-pcie-5."
             ],
         ),
         (
@@ -775,6 +775,27 @@ def test_show_says_what_model_and_accelerator_are_not_made_for(run, answer, tmp_
     shown = [" ".join(block.split()) for block in out.split("\n\n")]
     assert (code, err, shown[3:]) == (0, "", remarks)
     assert answer("show", str(file)).keys() == answer("show").keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "copies"),
+    [
+        (DEEPSEEK + "reserve.weights = '1 B/parameter'", 8),
+        ('model = "kimi-k2.5"\naccelerator = "h200-sxm"\nreserve.weights = "0.58 B/parameter"', 8),
+        (DEEPSEEK + "node.accelerators = 16", 0),  # no mean of several
+        ('model = "mixtral-8x7b"\nreserve.weights = "1 B/parameter"', 0),  # one group of all
+        ('model = "mixtral-8x7b"\nreserve.weights = "1 B/parameter"\nnode.accelerators = 256', 0),  # whole copies
+        ('model = "llama-3.1-8b"\nreserve.weights = "1 B/parameter"\nnode.accelerators = 16', 0),
+        (DEEPSEEK, 0),  # does not fit
+    ],
+)
+def test_show_says_where_weights_of_several_precisions_would_take_more(run, tmp_path, text, copies):
+    """0.58 B/parameter is the mean of a file with 4-bit experts; of it, what each group has takes 2 B/parameter."""
+    file = tmp_path / "mine.toml"
+    file.write_text(text, encoding="utf-8")
+    said = f"Where experts are stored narrower than the rest, of which the node has {copies} copies, it may hold fewer."
+    assert (said in run("show", str(file))[1]) == bool(copies)
+    assert ("stored narrower" in run("show", str(file))[1]) == bool(copies)
 
 
 def test_the_state_of_all_is_printed_in_a_unit_that_suits_it(run, answer):

@@ -661,7 +661,7 @@ NOTICED = [
         {"accelerator": "l40s", "node.accelerators": "4"},
         {"node.accelerators": "the 4 of this node are on NVLink 4. Choose a node with that link"},
     ),
-    ({"accelerator": "m3-ultra"} | SIXTEEN_BITS, {"accelerator": "are connected to no other; the 8 of this node"}),
+    ({"accelerator": "m3-ultra"} | SIXTEEN_BITS, {"accelerator": "are each alone in a machine; the 8 of this node"}),
     ({"accelerator": "m3-ultra", "node": "single-pcie-5"} | SIXTEEN_BITS, {}),
     ({"accelerator": "l40s", "node": "pcie-4-8"}, {}),
     ({"accelerator": "l40s", "link.bandwidth": "25 GB/s"}, {}),

@@ -707,23 +707,26 @@ def test_a_node_of_other_accelerators_is_said(name):
         assert (said == "") == (node.accelerators.magnitude == 1 or node.link in silent)
         if said:
             own = accelerator.link
-            assert said.startswith(f"{accelerator.title}: such accelerators are connected ")
+            assert said.startswith(f"{accelerator.title}: such accelerators are ")
             assert said.endswith(
                 f"; the {node.accelerators.magnitude:g} of this node are on {link.title.split(',')[0]}."
             )
-            by = "to no other" if own == "none" else f"by {catalog.part('link', own).title.split(',')[0]}"
-            assert f" connected {by}; " in said
+            by = "connected by " + catalog.part("link", own).title.split(",")[0] if own != "none" else ""
+            assert f" are {by or 'each alone in a machine'}; " in said
+            assert not by or not said.endswith(f" on {by.removeprefix('connected by ')}.")
 
 
 def test_an_accelerator_of_which_no_link_is_known_is_told_nothing(overlay):
     ours = '[accelerator]\ntitle = "Ours"\nmemory = "96 GB"\nbandwidth = "4 TB/s"\nrate_8bit = "800 Top/s"\n'
     assert overlay(ours).accelerator.link is None and overlay(ours).other_link == ""
     assert "connected by PCIe 4.0 x16; the 8 of" in overlay(ours + 'link = "pcie-4-x16"').other_link
-    assert "connected to no other" in overlay(ours + 'link = "none"').other_link
+    assert "each alone in a machine; the 8 of" in overlay(ours + 'link = "none"').other_link
 
 
 def test_a_link_of_the_readers_own_is_taken_as_it_is(overlay):
-    assert overlay('accelerator = "l40s"\nlink = "infinity-fabric"').other_link.endswith("are on AMD Infinity Fabric.")
+    assert overlay('accelerator = "l40s"\nlink = "infinity-fabric"').other_link.endswith(
+        "AMD Infinity Fabric of an MI300X."
+    )
     assert overlay('accelerator = "l40s"\nlink = {bandwidth = "20 GB/s"}').other_link == ""
     assert overlay('accelerator = "l40s"\nlink = "pcie-4-x16"').other_link == ""
 

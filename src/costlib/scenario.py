@@ -316,7 +316,7 @@ class Scenario:
             return ""
         if own.startswith("pcie") and here.startswith("pcie") and self.link.bandwidth < _link(own).bandwidth:
             return ""
-        by = "connected to no other" if own == ALONE else f"connected by {_called(own)}"
+        by = "each alone in a machine" if own == ALONE else f"connected by {_called(own)}"
         return (
             f"{self.accelerator.title}: such accelerators are {by}; the {count:g} of this node are on {_called(here)}."
         )

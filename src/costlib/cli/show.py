@@ -130,6 +130,23 @@ def _remarks(case, values):
             f"Each byte of state is stored {state} and each weight {weights}, on average. "
             f"Were all stored once, the node would hold up to {show(once, digits=9)}."
         )
+    if _copies_the_rest(case, values):
+        size, copies = show(case.reserve.weights, "B/parameter"), show(values["groups"], digits=9)
+        yield (
+            f"All weights are taken to be of {size}. Where experts are stored narrower than the rest, of which the "
+            f"node has {copies} copies, it may hold fewer."
+        )
+
+
+def _copies_the_rest(case, values):
+    """Whether groups each have what is no expert, of weights narrow enough to be a mean of several precisions."""
+    from costlib import serving
+    from costlib.units import Quantity
+
+    if not case.model.experts or case.reserve.weights >= Quantity(2, "byte/parameter"):
+        return False
+    copied = values["groups"] * serving.weight_bytes(case.model.parameters, case.reserve.weights)
+    return case.stored_weights(case.workload.context) < copied * (1 - 1e-9)
 
 
 def _made_for(case):
