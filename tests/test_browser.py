@@ -36,6 +36,15 @@ def test_a_page_is_no_wider_than_the_window(visit, width):
     assert visit(width, "light").evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_caption_of_a_table_is_read_without_scrolling_it(visit, width):
+    hidden = """() => [...document.querySelectorAll("table > caption")].filter((caption) => {
+      const box = (caption.closest(".pst-scrollable-table-container") ?? document.body).getBoundingClientRect();
+      return caption.querySelector(".caption-text")?.getBoundingClientRect().right > box.right + 1;
+    }).map((caption) => caption.parentElement.id)"""
+    assert visit(width, "light").evaluate(hidden) == []
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_each_figure_shows_the_version_for_its_theme_and_its_caption(visit, theme):
     page = visit(1400, theme)
