@@ -403,7 +403,7 @@ def test_any_bytes_give_a_scenario_or_an_input_error(tmp_path, content):
 
 def test_a_part_given_in_full_inherits_nothing(overlay):
     mine = "[accelerator]\ntitle = 'Mine'\nmemory = '64 GB'\nbandwidth = '2 TB/s'\nrate_16bit = '400 Top/s'\n"
-    with pytest.raises(InputError, match="Mine has no 8-bit rate"):
+    with pytest.raises(InputError, match="Mine has no 8-bit rate here; it has 16-bit"):
         overlay(mine)
     scenario = overlay(mine + "[precision]\narithmetic = '16-bit'")
     assert scenario.accelerator.rate_8bit is None and scenario.peak_rate == quantity("400 Top/s")

@@ -33,7 +33,7 @@ class Accelerator(Part):
         rate = getattr(self, RATES[arithmetic])
         if rate is None:
             has = ", ".join(self.arithmetics) or "none"
-            raise InputError(f"{self.title} has no {arithmetic} rate in the catalog; it has {has}")
+            raise InputError(f"{self.title} has no {arithmetic} rate here; it has {has}")
         return rate
 
 
