@@ -711,7 +711,7 @@ def test_what_is_worth_a_word_is_said_at_the_field_that_was_set_last(given, want
     found = notices(given, inputs.load(given))
     assert found.keys() == wanted.keys()
     for key, text in wanted.items():
-        assert text in found[key] and found[key].endswith(".")
+        assert text in " ".join(found[key]) and all(sentence.endswith(".") for sentence in found[key])
 
 
 def test_of_the_published_inputs_nothing_is_worth_a_word():
@@ -743,8 +743,9 @@ def test_what_is_worth_a_word_stands_beside_a_field(found, random):
         case = inputs.load(given)
         said = notices(given, case)
         assert said.keys() <= {field.key for field in FIELDS}
-        assert all(text.endswith(".") and text == " ".join(text.split()) for text in said.values())
-        both = " ".join(said.values())
+        every = [sentence for sentences in said.values() for sentence in sentences]
+        assert all(text.endswith(".") and text == " ".join(text.split()) for text in every)
+        both = " ".join(every)
         assert all(sentence in both for sentence in (case.beyond_limit, case.other_link)) if given else not both
 
 

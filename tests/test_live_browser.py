@@ -403,6 +403,8 @@ def test_a_notice_gives_way_to_what_is_wrong_in_its_field(reader):
     reader.type("workload.context", "1")
     expect(reader.problem("workload.context")).to_contain_text("more than the whole context")
     assert not reader.notice("workload.context").is_visible()
+    field = reader.page.locator("[name='workload.context']")
+    expect(field).not_to_have_accessible_description(re.compile("more than the context of 16,384 tokens"))
 
 
 def test_an_address_that_makes_no_scenario_is_refused_and_leaves_the_page(context, address):
@@ -420,8 +422,10 @@ def test_what_is_worth_a_word_stands_beside_its_field_and_blocks_nothing(context
     reader.page.locator("[name=accelerator]").select_option("l4")
     reader.settled()
     notice, field = reader.notice("accelerator"), reader.page.locator("[name=accelerator]")
-    expect(notice).to_contain_text(
-        "It does not fit: weights of 2 B/parameter and runtime take 831.7 GB, and the node has 193.2 GB."
+    expect(notice).to_have_text(
+        "It does not fit: weights of 2 B/parameter and runtime take 831.7 GB, and the node has 193.2 GB. "
+        "NVIDIA L4 24 GB: such accelerators are connected by PCIe 4.0 x16; the 8 of this node are on NVLink 4. "
+        "Choose a node with that link, or enter its bandwidth, 32 GB/s."
     )
     assert "notice-accelerator" in field.get_attribute("aria-describedby")
     assert field.get_attribute("aria-invalid") is None
@@ -445,6 +449,46 @@ def test_what_is_heard_as_it_happens_describes_the_field_only_for_who_comes_back
     field.blur()
     expect(field).to_have_accessible_description(re.compile("more than the context of 32,768 tokens"))
     reader.settled()
+
+
+HEARING = """() => {
+  const status = document.querySelector(".hardware-status");
+  window.said = [];
+  const hears = () => said.push(...[status.textContent.trim()].filter((text) => !text.startsWith("Running")));
+  new MutationObserver(hears).observe(status, { childList: true });
+  const hear = worker.onmessage; // figures come late, as on a slow machine
+  worker.onmessage = (event) => (event.data.kind === "numbers" ? hear(event) : setTimeout(hear, 700, event));
+}"""
+
+
+def test_each_change_is_heard_once_and_no_sentence_beside_a_field_a_second_time(contexts, address):
+    reader = Reader(contexts(), address).open("?model=llama-3.1-405b").settled()
+    reader.until("!document.querySelector('.live-waits')")
+    reader.page.wait_for_timeout(1500)
+    reader.page.evaluate(HEARING)
+
+    def heard(act):
+        act()
+        reader.settled()
+        reader.until("said.length")
+        reader.page.wait_for_timeout(1500)
+        return reader.page.evaluate("said.splice(0)")
+
+    (said,) = heard(lambda: reader.choose(accelerator="l40s"))
+    assert "It does not fit" in said and "are on NVLink 4" in said and re.search("and [0-9]+ figures", said)
+    (said,) = heard(lambda: reader.choose(node="pcie-4-8"))
+    assert "It does not fit" not in said and reader.notice("node").text_content().startswith("It does not fit")
+    same = [heard(lambda n=n: reader.type("workload.batch", f"{n} streams")) for n in (65, 66, 67)]
+    assert len(same[0]) == 1 and same[0] == same[1] == same[2]  # in the same words
+    reader.type("workload.batch", "1 GB")
+    reader.until("said.length")
+    reader.page.evaluate("said.splice(0)")
+    refused = [heard(lambda n=n: reader.choose(model=n)) for n in ("qwen3-14b", "llama-3.1-8b")]
+    assert len(refused[1]) == 1 and "not computed" in refused[1][0] and refused[0] == refused[1]
+    button = reader.page.locator("form.hardware-form [type=reset]")
+    for _ in range(2):
+        assert heard(lambda: button.evaluate("(button) => button.click()")) == ["The page shows the published values."]
+    reader.page.close()
 
 
 # ---------------------------------------------------------------- values of one's own
@@ -1269,8 +1313,11 @@ def test_the_control_fits_a_narrow_window_and_large_text(reader, width, text):
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate("(size) => { document.documentElement.style.fontSize = size }", text)
     reader.choose(model="llama-3.1-405b", accelerator="l4")
+    reader.type("workload.prompt", "40000 tokens")
+    reader.settled()
     reader.type("precision.weights", "1 GB")
     reader.settled()
+    assert reader.notice("workload.prompt").is_visible()  # where a group has its own columns
     wide = """[...document.querySelectorAll(".hardware-form *")].filter((each) =>
       each.getBoundingClientRect().right > document.querySelector("#hardware").getBoundingClientRect().right)"""
     found = page.evaluate(f"{wide}.map((each) => each.outerHTML)")

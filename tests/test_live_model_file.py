@@ -39,7 +39,7 @@ def test_weights_are_as_the_file_tells():
     assert [of(MIXTRAL).get(key) for key in stored] == ["2 B/parameter", "2 B/parameter", "16-bit"]
     quantised = of(FILES / "configs/deepseek-ai--DeepSeek-V3.json")
     assert not quantised.keys() & {*stored}
-    assert "does not say what a weight takes" in notices(quantised, inputs.load(quantised))["precision.weights"]
+    assert "does not say what a weight takes" in notices(quantised, inputs.load(quantised))["precision.weights"][0]
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)

@@ -19,6 +19,9 @@ export function controlOf(control, on) {
   const summary = control.querySelector("summary");
   let typing, announcing, counting;
   let waiting = ""; // what is said beside what loads
+  let said = ""; // the last that was said
+  let again = false; // whether the reader did something since: an answer in the same words is another
+  let told = null; // the field, with the reader in it, whose notice the status says
   let writing = null; // the field whose text does not count yet
   let step = true; // whether the next change is a step of its own in the history
 
@@ -60,10 +63,13 @@ export function controlOf(control, on) {
   back.addEventListener("click", on.reset);
   control.hidden = false;
 
+  /** Say something once; after what the reader did, also what was said before: a space is heard by no one. */
   function say(text) {
     clearTimeout(announcing);
     bar.hidden = false;
-    if (status.textContent !== text) status.textContent = text;
+    if (text !== said || again) status.textContent = status.textContent === text ? `${text}\u00a0` : text;
+    said = text;
+    again = false;
   }
 
   /** Show a button, or hide it; the focus that it had goes to the control. */
@@ -73,24 +79,28 @@ export function controlOf(control, on) {
     if (focused && !there) summary.focus({ preventScroll: true });
   }
 
-  /** A notice, which the status says as it comes, is no description of the field too, until the reader comes back. */
-  function hold(field) {
-    if (field !== document.activeElement) return;
-    const problem = `problem-${field.name}`;
-    field.setAttribute("aria-describedby", problem);
-    const described = () => field.setAttribute("aria-describedby", `${problem} notice-${field.name}`);
-    field.addEventListener("blur", described, { once: true });
+  /**
+   * What describes a field: what is wrong with it, or else its notice; of what the status says as it comes, nothing
+   * until the reader comes back.
+   */
+  function describe(field) {
+    const alone = field === told || field.hasAttribute("aria-invalid");
+    field.setAttribute("aria-describedby", `problem-${field.name}${alone ? "" : ` notice-${field.name}`}`);
   }
+  form.addEventListener("focusout", () => {
+    const left = told;
+    told = null;
+    if (left) describe(left);
+  });
 
   /** Say something at each field that it concerns, and nothing at the others. */
   function tell(what, found) {
     for (const { name } of fields) {
-      const text = found[name] ?? "";
+      const text = [found[name] ?? ""].flat().join(" ");
       const place = document.getElementById(`${what}-${name}`);
-      if (place.textContent !== text) {
-        if (what === "notice") hold(form.elements[name]);
-        place.textContent = text;
-      }
+      const field = form.elements[name];
+      if (what === "notice" && place.textContent !== text && field === document.activeElement) told = field;
+      if (place.textContent !== text) place.textContent = text;
       const folded = text && place.closest(".hardware-more:not([open])");
       if (folded) folded.open = true;
     }
@@ -121,6 +131,11 @@ export function controlOf(control, on) {
   return {
     fields,
     say,
+
+    /** The reader did something: what is said next answers it. */
+    heed() {
+      again = true;
+    },
 
     /** Say a result, when no other follows at once: who turns a dial hears the last only. */
     conclude(text) {
@@ -157,18 +172,22 @@ export function controlOf(control, on) {
         if (found[field.name]) field.setAttribute("aria-invalid", "true");
         else field.removeAttribute("aria-invalid");
       }
+      fields.forEach(describe);
       if (Object.keys(found).length) control.open = true;
       return Object.entries(found).filter(([key]) => !fields.some(({ name }) => name === key));
     },
 
     /** Say beside each field what the reader has to hear, though it can be computed. */
-    notices: (found) => tell("notice", found),
+    notices(found) {
+      tell("notice", found);
+      fields.forEach(describe);
+    },
 
     /** What is on its way, and how far; nothing where nothing is. Says whether the status still speaks of it. */
     loading(label, bytes, total) {
       const text = label && waiting ? `${label}. ${waiting}` : label;
       progress.hidden = !label;
-      if (!label) return Boolean(status.textContent) && status.textContent === status.dataset.label;
+      if (!label) return Boolean(said) && said === status.dataset.label;
       if (total) Object.assign(progress, { max: total, value: bytes });
       else progress.removeAttribute("value");
       progress.setAttribute("aria-label", label);

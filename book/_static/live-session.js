@@ -109,6 +109,7 @@ export function begin({ details, control, cells, dials }) {
 
   function ask(wish) {
     const starts = !python.running;
+    control.heed();
     python.ask(wish);
     watch();
     update();
@@ -121,6 +122,7 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function forget(edited) {
+    control.heed();
     python.forget();
     if (python.running) {
       for (const number of edited) {
@@ -148,6 +150,7 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function stop() {
+    control.heed();
     python.stop();
     endCount();
     fresh = true;
@@ -164,6 +167,7 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function copy() {
+    control.heed();
     const link = navigator.clipboard?.writeText(location.href) ?? Promise.reject();
     link.then(
       () => control.say("The link is copied; it carries your inputs."),
@@ -211,7 +215,6 @@ export function begin({ details, control, cells, dials }) {
       page.wait(message.figures ?? []);
       showNotes(message.stays, message.why);
       if (shown === wanted) dials.settle(standing); // else the reader goes on turning
-      control.conclude(describesPage());
     },
     figure: page.showFigure,
     stays({ cell, why, text }) {
@@ -219,10 +222,11 @@ export function begin({ details, control, cells, dials }) {
       else page.stay(cell, still(text), why === "long" && runLong);
     },
     done() {
-      if (waiting) return;
-      page.drawn();
-      endCount();
-      control.conclude(describesPage());
+      if (!waiting) {
+        page.drawn();
+        endCount();
+      }
+      if (!python.busy) control.conclude(describesPage()); // once, with the figures
     },
   };
 
@@ -239,8 +243,9 @@ export function begin({ details, control, cells, dials }) {
   }
 
   function show(inputs, { stands = {}, notices = {} }) {
-    if (inputs !== shown) news = Object.values(notices).filter((text) => !noticed.includes(text));
-    noticed = Object.values(notices);
+    const sentences = Object.values(notices).flat();
+    if (inputs !== shown) news = sentences.filter((text) => !noticed.includes(text));
+    noticed = sentences;
     shown = inputs;
     standing = stands;
     control.stands(standing);

@@ -14,7 +14,7 @@ WHAT_FITS = (
 
 
 def notices(inputs, case):
-    """What the reader has to hear of inputs that can be used: a sentence for each field concerned.
+    """What the reader has to hear of inputs that can be used: sentences for each field concerned.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def notices(inputs, case):
 
     Returns
     -------
-    dict of str to str
+    dict of str to list of str
         Empty where there is nothing to say, as of the published inputs.
     """
     found = {}
@@ -33,7 +33,7 @@ def notices(inputs, case):
         if notice := check(inputs, case):
             sentence, fields = notice
             key = _set_last(inputs, fields)
-            found[key] = f"{found[key]} {sentence}" if key in found else sentence
+            found.setdefault(key, []).append(sentence)
     return found
 
 
