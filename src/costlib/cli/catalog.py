@@ -66,7 +66,8 @@ def _entries(kind, name):
     exact = [entry for entry in entries if entry[1] == name]
     found = exact or [entry for entry in entries if name.lower() in f"{entry[1]} {entry[2].title}".lower()]
     if not found:
-        raise InputError(f"no {kind or 'entry'} {name!r} in the catalog; {nearest(name, [n for _, n in known])}")
+        valid = [*(() if kind else catalog.KINDS), *(n for _, n in known)]
+        raise InputError(f"no {kind or 'entry'} {name!r} in the catalog; {nearest(name, valid)}")
     return found
 
 

@@ -102,7 +102,7 @@ def show(
     as_json: AsJson = False,
 ):
     """Show what follows from a scenario: times, ratios, attention state, and what its node holds."""
-    from costlib.cli.printed import print_json, print_text
+    from costlib.cli.printed import print_json, print_text, wrapped
     from costlib.scenario import load
 
     if scenario is not None and not Path(scenario).is_dir():
@@ -112,7 +112,8 @@ def show(
     if as_json:
         return print_json(_plain(case, values))
     blocks = [_parts(case), _explained(case, values) if explain else _table(values)]
-    return print_text([*blocks, _reserved(case), *_remarks(case, values), *_made_for(case)])
+    said = [_reserved(case), *_remarks(case, values), *_made_for(case)]
+    return print_text([*blocks, *map(wrapped, said)])
 
 
 def _remarks(case, values):
@@ -298,12 +299,11 @@ def _check_that_it_is_no_model(given):
 def _reserved(case):
     """What is kept free of the node's memory, and by which options costlib fit keeps the same free."""
     from costlib.cli.fit import kept_free
-    from costlib.cli.printed import wrapped
     from costlib.units import show
 
     weights = show(case.reserve.weights, "B/parameter", digits=9)
     runtime, each = (show(size, "GB", digits=9) for size in (case.reserve.runtime, case.runtime_on_each))
-    return wrapped(
+    return (
         f"Reserved ([reserve]): weights of {weights}, and {runtime} of the node, {each} on each "
         f"accelerator. costlib fit, by tensor parallelism alone, reserves as much with --weight-precision '{weights}' "
         f"--utilisation 1 --runtime '{each}', and otherwise {kept_free(UTILISATION)} and {RUNTIME} on each."
