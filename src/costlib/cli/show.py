@@ -141,13 +141,11 @@ def _remarks(case, values):
 
 def _copies_the_rest(case, values):
     """Whether groups each have what is no expert, of weights narrow enough to be a mean of several precisions."""
-    from costlib import serving
     from costlib.units import Quantity
 
     if not case.model.experts or case.reserve.weights >= Quantity(2, "byte/parameter"):
         return False
-    copied = values["groups"] * serving.weight_bytes(case.model.parameters, case.reserve.weights)
-    return case.stored_weights(case.workload.context) < copied * (1 - 1e-9)
+    return case.weight_copies(case.workload.context) < values["groups"] * (1 - 1e-9)
 
 
 def _made_for(case):
